@@ -224,6 +224,7 @@ TourBar { background: $surface; border: 2px solid $query; border-radius: 8px; }
 QLabel[role="title"] { font-weight: 600; }
 QLabel[role="heading"] { font-weight: 600; font-size: 15pt; }
 QLabel[role="dim"] { color: $text_dim; }
+QLabel[role="warning"] { color: $warning; }
 QLabel[role="mark"] {
   color: $warning; border: 1px solid $warning; border-radius: 5px; padding: 0 6px; font-weight: 600;
 }

@@ -34,6 +34,7 @@ _BUILT_IN = (  # name, title, class
     ("lookup", "Lookup", "lookup.panel:LookupPanel"),
     ("variance", "Variance", "variance.panel:VariancePanel"),
     ("recurrent", "Hidden", "recurrent.panel:RecurrentPanel"),
+    ("playground", "Playground", "playground.panel:PlaygroundPanel"),
     ("quality", "Length", "quality.panel:QualityPanel"),
 )
 

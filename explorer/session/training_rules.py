@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from explorer.session.intents import OpenCheckpoint, TellTraining, Train, TrainingTold
+from explorer.session.intents import OpenCheckpoint, SetText, TellTraining, Train, TrainingTold
 from explorer.session.rules import rule
 from explorer.session.state import Notice, State
 from explorer.session.training import TrainingState
@@ -88,7 +88,8 @@ def _begun(state: State, training: TrainingState, began: Began) -> State:
         curves=training.curves.until(began.step),
     )
     state = replace(state, learning=training)
-    return rule(OpenCheckpoint(began.folder), state) if is_new else state
+    # what was read before is seldom of the letters that this model knows
+    return rule(SetText(began.example), rule(OpenCheckpoint(began.folder), state)) if is_new else state
 
 
 def _said(state: State, training: TrainingState, sentence: str) -> State:

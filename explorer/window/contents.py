@@ -164,7 +164,7 @@ class Contents(QWidget):
         loaded = new.results.loaded
         if loaded is not None and loaded is not old.results.loaded:
             before = old.results.loaded
-            front = "" if before is None or new.restored else self._front_for(before, loaded)
+            front = "" if before is None or new.restored or _is_learning(new) else self._front_for(before, loaded)
             self._show_what_suits(before, loaded)
             if front in self.dock_host.docks:
                 self.dock_host.raise_panel(front)
@@ -328,3 +328,8 @@ class Contents(QWidget):
         notice = self.session.state.notice
         if notice is not None and isinstance(notice.action, Intent):
             self.session.dispatch(notice.action)
+
+
+def _is_learning(state: State) -> bool:
+    """Whether a model learns in this window: its panel stays in front."""
+    return state.learning is not None and state.learning.is_under_way

@@ -93,7 +93,7 @@ class Training:
             )
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.settings.seed)
-            self.model = _made(config)
+            self.model = model_of(config)
         self.model.train()
         self._smoothing = config.label_smoothing if isinstance(config, TransformerConfig) else 0.0
         self.step_number = 0
@@ -301,7 +301,7 @@ class Training:
         self.held_out = [found for found in self.held_out if found.step <= step]
 
 
-def _made(config: TransformerConfig | RecurrentConfig) -> TextbookModel | RecurrentSeq2Seq:
+def model_of(config: TransformerConfig | RecurrentConfig) -> TextbookModel | RecurrentSeq2Seq:
     """A model of random weights, as torch's generator gives them."""
     if isinstance(config, RecurrentConfig):
         return RecurrentSeq2Seq(config)

@@ -79,6 +79,8 @@ def serve() -> None:
     with suppress(psutil.Error, OSError):  # what a person waits for comes first
         psutil.Process().nice(psutil.BELOW_NORMAL_PRIORITY_CLASS if sys.platform == "win32" else _NICE)
     Learner(sys.stdin.buffer, out, _end_soon).serve()
+    out.close()
+    os._exit(0)  # the interpreter's end aborts the process while a thread is inside torch
 
 
 def _end_soon() -> None:

@@ -1,0 +1,1 @@
+"""Playground: a small transformer learns a task while one looks on."""

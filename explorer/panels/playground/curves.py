@@ -1,0 +1,66 @@
+"""The page of a training: where it stands in words, and four plots, beside each other where there is room."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
+
+from explorer.panels.playground import figures
+from explorer.panels.playground.words import right, standing
+from explorer.session.training import Curves, TrainingState
+from explorer.widgets.page import wrapped
+from explorer.widgets.plot.plot import Plot
+
+_TWO_COLUMNS = 760  # pixels from which on plots stand in pairs
+_EMPTY = "Nothing has been learned yet. Press Train, and the curve grows."
+_FIGURES = (figures.loss, figures.accuracy, figures.gradients, figures.rate)
+_NAMES = ("Loss", "Accuracy", "Length of the gradient by part of the model", "Learning rate")
+
+
+class CurvesPage(QWidget):
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.right, self.standing, self.sentence = wrapped(role="heading"), wrapped(role="dim"), wrapped()
+        self.plots = [Plot(name, 170, grows=True) for name in _NAMES]
+        for plot in self.plots:
+            plot.set_empty_text(_EMPTY)
+        self._columns = 0
+        self._curves: Curves | None = None
+        self._grid = QGridLayout()
+        self._grid.setSpacing(10)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 2, 6, 4)
+        column.setSpacing(6)
+        for label in (self.right, self.standing, self.sentence):
+            column.addWidget(label)
+        column.addLayout(self._grid, 1)
+        self._arrange(1)
+        self.show_training(None)
+
+    def show_training(self, training: TrainingState | None) -> None:
+        for label, text in (
+            (self.right, right(training)),
+            (self.standing, standing(training)),
+            (self.sentence, "" if training is None else training.sentence),
+        ):
+            label.setText(text)
+            label.setVisible(bool(text))
+        curves = Curves() if training is None else training.curves
+        if curves is self._curves:
+            return
+        self._curves = curves
+        for plot, figure in zip(self.plots, _FIGURES, strict=True):
+            plot.set_figure(figure(curves))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._arrange(2 if self.width() >= _TWO_COLUMNS else 1)
+
+    def _arrange(self, columns: int) -> None:
+        if columns == self._columns:
+            return
+        self._columns = columns
+        for number, plot in enumerate(self.plots):
+            self._grid.removeWidget(plot)
+            self._grid.addWidget(plot, number // columns, number % columns, Qt.AlignmentFlag(0))

@@ -1,0 +1,93 @@
+"""One switch of the form: its label, and a list, a tick or a number."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal, SignalInstance
+from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLabel, QWidget
+
+from explorer.panels.playground.switches import Choose, Flag, Real, Switch, Whole
+from explorer.widgets.choices_kept import Choice, choice_of, text_choice
+from explorer.widgets.number_field import RealBox, WholeBox
+from explorer.widgets.whole_list_box import WholeListBox
+
+_CHARACTERS = 16  # that a list shows
+
+
+class SwitchField(QWidget):
+    changed = Signal()
+
+    def __init__(self, switch: Switch, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.switch = switch
+        self.setToolTip(switch.tip)
+        self.control, self._choice = _control(switch, self.changed)
+        self.control.setToolTip(switch.tip)
+        self.control.setAccessibleName(switch.label)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(6)
+        if not isinstance(switch.kind, Flag):
+            label = QLabel(switch.label)
+            label.setBuddy(self.control)
+            row.addWidget(label)
+        row.addWidget(self.control)
+
+    @property
+    def choice(self) -> Choice:
+        """For a session file."""
+        return self._choice
+
+    @property
+    def asked(self) -> str:
+        """What is set, as `--set` takes it; "" where that is the default."""
+        value, kind = self._choice.get(), self.switch.kind
+        if value == default_of(self.switch):
+            return ""
+        if isinstance(kind, Flag):
+            return "on" if value else "off"
+        return f"{value:g}" if isinstance(kind, Real) else str(value)
+
+    def set_back(self) -> None:
+        self._choice.choose(default_of(self.switch))
+
+
+def default_of(switch: Switch) -> bool | int | float | str:
+    kind = switch.kind
+    if isinstance(kind, Choose):
+        return kind.words[0][0]
+    return kind.on if isinstance(kind, Flag) else kind.default
+
+
+def _control(switch: Switch, changed: SignalInstance) -> tuple[QWidget, Choice]:
+    kind = switch.kind
+    if isinstance(kind, Flag):
+        box = QCheckBox(switch.label)
+        box.setChecked(kind.on)
+        box.toggled.connect(lambda _: changed.emit())
+        return box, choice_of(box)
+    if isinstance(kind, Choose):
+        words = kind
+        listed = WholeListBox()
+        listed.setMinimumContentsLength(min(_CHARACTERS, max(len(label) for _, label in words.words)))
+        for word, label in words.words:
+            listed.addItem(label, word)
+        listed.currentIndexChanged.connect(lambda _: changed.emit())
+        return listed, text_choice(
+            lambda: str(listed.currentData()),
+            lambda word: listed.setCurrentIndex(listed.findData(word)),
+            [word for word, _ in words.words],
+        )
+    field: WholeBox | RealBox
+    if isinstance(kind, Whole):
+        field = WholeBox()
+        field.setRange(kind.least, kind.most)
+        field.setSpecialValueText(kind.zero)
+        field.setValue(kind.default)
+    else:
+        field = RealBox()
+        field.setDecimals(kind.decimals)
+        field.setRange(kind.least, kind.most)
+        field.setSingleStep(kind.step)
+        field.setValue(kind.default)
+    field.valueChanged.connect(lambda _: changed.emit())
+    return field, choice_of(field)

@@ -1,0 +1,66 @@
+"""The curves of a training as figures. Pure."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from explorer.session.training import Curves
+from explorer.widgets.plot.figure import Axis, Figure, Series
+
+_ROLES = ("query", "key", "attention", "cross", "feed_forward", "stream", "ok", "warning")
+_MOST_PARTS = 8  # that can be told apart
+
+
+def loss(curves: Curves) -> Figure:
+    points, held = curves.points, curves.held_out
+    return Figure(
+        Axis("step", whole=True),
+        Axis("loss, nats a token", low=0.0),
+        (
+            _series("training", [p.step for p in points], [p.loss for p in points], "bar", 1.5),
+            _series("held out", [p.step for p in held], [p.loss for p in held], "query", 2.5),
+        ),
+        names="legend",
+    )
+
+
+def accuracy(curves: Curves) -> Figure:
+    points, held = curves.points, curves.held_out
+    return Figure(
+        Axis("step", whole=True),
+        Axis("right, %", low=0.0, high=100.0),
+        (
+            _series("training tokens", [p.step for p in points], [100 * p.accuracy for p in points], "bar", 1.5),
+            _series("held-out tokens", [p.step for p in held], [100 * p.tokens_right for p in held], "key", 2.0),
+            _series("held-out rows", [p.step for p in held], [100 * p.sequences_right for p in held], "query", 2.5),
+        ),
+        names="legend",
+    )
+
+
+def gradients(curves: Curves) -> Figure:
+    """The length of each part's gradient, on a logarithmic scale; of many parts evenly chosen ones."""
+    norms = curves.norms
+    parts = [name for name, _ in norms[-1].gradients] if norms else []
+    if len(parts) > _MOST_PARTS:
+        parts = [parts[i] for i in np.linspace(0, len(parts) - 1, _MOST_PARTS).round().astype(int)]
+    found = []
+    for number, part in enumerate(parts):
+        there = [(p.step, length) for p in norms for name, length in p.gradients if name == part and length > 0]
+        steps, lengths = [step for step, _ in there], [length for _, length in there]
+        found.append(_series(part, steps, lengths, _ROLES[number % len(_ROLES)], 1.8))
+    return Figure(Axis("step", whole=True), Axis("gradient length", log=True), tuple(found), names="legend")
+
+
+def rate(curves: Curves) -> Figure:
+    points = curves.points
+    return Figure(
+        Axis("step", whole=True),
+        Axis("learning rate", low=0.0),
+        (_series("learning rate", [p.step for p in points], [p.rate for p in points], "key", 2.0),),
+        names="legend",
+    )
+
+
+def _series(name: str, x: list[int], y: list[float], role: str, width: float) -> Series:
+    return Series(name, np.array(x, float), np.array(y, float), role, width=width)

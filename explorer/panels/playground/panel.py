@@ -1,0 +1,138 @@
+"""Playground: choose a task and switches, press Train, and watch a transformer learn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtWidgets import QPushButton, QStackedWidget, QVBoxLayout, QWidget
+
+from explorer.panels.about import About
+from explorer.panels.base import Panel
+from explorer.panels.playground.curves import CurvesPage
+from explorer.panels.playground.form import Form
+from explorer.panels.playground.words import about
+from explorer.session.hover import Hover
+from explorer.session.intents import Show, TellTraining, Train
+from explorer.session.session import Session
+from explorer.session.state import Notice, State
+from explorer.session.training import TrainingState
+from explorer.widgets import asking
+from explorer.widgets.beside import flowing
+from explorer.widgets.card import Card
+from explorer.widgets.page import scrolling
+from explorer.widgets.segments import Segments
+from models.protocol.request import Request
+from models.protocol.training_messages import Go, OneBatch, Pause, Save, Stop
+from models.protocol.training_plan import PlanRequest, PlanView
+
+SET_UP, CURVES = range(2)
+
+
+class PlaygroundPanel(Panel):
+    api_version = 1
+    name = "playground"
+    title = "Playground"
+    hint = "Choose a task and switches, press Train, and watch a transformer learn."
+
+    def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
+        super().__init__(session, hover, parent)
+        self.form, self.curves = Form(), CurvesPage()
+        self.pages = Segments(
+            (("Set up", "What is trained"), ("Curves", "How the training goes")), "What the playground shows"
+        )
+        self.train = QPushButton("Train")
+        self.train.setProperty("role", "primary")
+        self.pause, self.batch = QPushButton("Pause"), QPushButton("One batch")
+        self.stop, self.save = QPushButton("Stop"), QPushButton("Save as a folder…")
+        self.train.setToolTip("Begin with a new model; one that was trained here before and is not saved goes")
+        self.batch.setToolTip("Learn from one batch, and then wait")
+        self.stop.setToolTip("End the training; what was learned stays, to be looked at, saved or gone on with")
+        self.save.setToolTip("Save the model with its snapshots, to be opened again")
+        self._build()
+        self.pages.chosen.connect(self.stack.setCurrentIndex)
+        self.train.clicked.connect(self._train)
+        self.pause.clicked.connect(self._pause_or_go)
+        self.batch.clicked.connect(lambda: self.dispatch(TellTraining(OneBatch())))
+        self.stop.clicked.connect(lambda: self.dispatch(TellTraining(Stop())))
+        self.save.clicked.connect(self._save)
+        self.form.changed.connect(lambda: self.attempt(self._on_form))
+        self.form.refused.connect(lambda sentence: self.dispatch(Show(Notice("warning", sentence))))
+        self.keep("page", self.pages)
+        for name, choice in self.form.kept().items():
+            self.keep(name, choice)
+        self._planned = self.form.asked()
+        self._show_buttons(None)
+
+    def _build(self) -> None:
+        self.stack = QStackedWidget()
+        self.stack.addWidget(scrolling(self.form, keeps_width=True))
+        self.stack.addWidget(scrolling(self.curves))
+        body = QWidget()
+        column = QVBoxLayout(body)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        column.addWidget(flowing(self.train, self.pause, self.batch, self.stop, self.save))
+        column.addWidget(self.stack, 1)
+        card = Card(self.title)
+        card.add_control(self.pages)
+        card.set_content(body)
+        self.fill(card)
+
+    # what it shows
+
+    def is_at_work(self, state: State) -> bool:
+        return state.learning is not None and state.learning.is_under_way
+
+    def wants(self, state: State) -> Request | None:
+        return PlanRequest(asked=self._planned)
+
+    def render_state(self, state: State, old: State | None) -> None:
+        self._show_plan(state)
+        if old is None or state.learning is not old.learning:
+            self.curves.show_training(state.learning)
+            self._show_buttons(state.learning)
+
+    def about(self, state: State) -> About:
+        return about(state.learning)
+
+    def _show_plan(self, state: State) -> None:
+        plan = state.results.of(PlanView)
+        refused = plan is not None and plan.request.asked == self._planned and bool(plan.sentence)
+        if plan is not None and plan.request.asked == self._planned:
+            self.form.say(plan.sentence or f"A model of {plan.parameters:,} parameters.", refused)
+        self.train.setEnabled(not refused)
+
+    def _show_buttons(self, training: TrainingState | None) -> None:
+        phase = "" if training is None else training.phase
+        exists = training is not None and bool(training.folder)
+        is_running = phase in ("starting", "running")
+        self.pause.setText("Pause" if is_running or not exists else "Go on")
+        self.pause.setToolTip("Wait after this batch" if is_running or not exists else "Learn on from here")
+        self.pause.setEnabled(exists)
+        self.batch.setEnabled(exists and not is_running)
+        self.stop.setEnabled(exists and phase in ("running", "paused"))
+        self.save.setEnabled(exists)
+
+    # what a person does
+
+    def _on_form(self) -> None:
+        self._planned = self.form.asked()
+        if self.isVisible():
+            self._show_plan(self.session.state)
+            self._refresh()  # which asks whether that can be trained
+
+    def _train(self) -> None:
+        self._planned = self.form.asked()
+        self.dispatch(Train(self._planned))
+        self.pages.choose(CURVES)
+        self.stack.setCurrentIndex(CURVES)
+
+    def _pause_or_go(self) -> None:
+        training = self.session.state.learning
+        if training is not None:
+            self.dispatch(TellTraining(Pause() if training.phase in ("starting", "running") else Go()))
+
+    def _save(self) -> None:
+        chosen = asking.folder(self, "Choose an empty folder for the model, or make one", str(Path.home()))
+        if chosen:
+            self.dispatch(TellTraining(Save(chosen)))

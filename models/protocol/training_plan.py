@@ -1,0 +1,29 @@
+"""Whether a training can be had as it is asked for: what is asked, and what is answered. No torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from models.protocol.request import Lane, Request, Result
+from models.protocol.training_messages import Asked
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanRequest(Request):
+    """Answered by `PlanView`."""
+
+    lane: ClassVar[Lane] = Lane("plan", order=1)
+    activity: ClassVar[str] = "looking at what is to be trained"
+    answered_by: ClassVar[str] = "models.training.plan:answer"
+    outlives_model: ClassVar[bool] = True
+    asked: Asked
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PlanView(Result):
+    """`sentence` says why it cannot be trained; "" where it can."""
+
+    request: PlanRequest
+    sentence: str = ""
+    parameters: int = 0
