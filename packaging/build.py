@@ -3,7 +3,7 @@
     python -m pip install ".[package,gguf,adapters,spread]" && python packaging/build.py
 
 `dist/` then holds the program as a folder (`attention-explorer/`), an archive of it, SHA256SUMS and an SBOM in
-CycloneDX's format. With `--only folder` nothing is packed.
+CycloneDX's format; on Linux also a .deb. With `--only folder` nothing is packed.
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(1, str(Path(__file__).resolve().parent / "linux"))
 
 import contents
 import icons
+import layout
 import licences
 
 HERE, ROOT = contents.HERE, contents.ROOT
@@ -36,6 +38,7 @@ def main() -> int:
     parser.add_argument(
         "--only", choices=("folder", "packages"), help="freeze and do not pack; or pack what was frozen before"
     )
+    parser.add_argument("--appdir", action="store_true", help="Linux: also the folder that appimagetool packs")
     args = parser.parse_args()
     out, work = args.out.resolve(), args.work.resolve()
     folder = out / NAME
@@ -45,6 +48,10 @@ def main() -> int:
     if args.only == "folder":
         return 0
     packages = pack(folder, out)
+    if sys.platform == "linux":
+        packages.append(layout.deb(folder, work / "made", out, work, contents.version()))
+        if args.appdir:
+            print(layout.app_dir(folder, work / "made", out, contents.version()))
     packages.append(write_sbom(out / f"{NAME}-{contents.version()}.cdx.json"))
     sums = "".join(f"{sha256(path)}  {path.name}\n" for path in packages)
     (out / "SHA256SUMS").write_text(sums, encoding="utf-8", newline="\n")

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from explorer.version import __version__
+
 ROOT = Path(__file__).resolve().parents[1]
 WEIGHTS = ROOT / "models" / "weights"
 
@@ -50,7 +52,11 @@ def test_wheel_holds_data(wheel: zipfile.ZipFile) -> None:
     assert len(expected) > 20
     assert expected <= names
     assert {"explorer/__init__.py", "models/__init__.py"} <= names
-    assert {name.split("/")[0] for name in names} == {"explorer", "models", "attention_explorer-0.1.0.dist-info"}
+    assert {name.split("/")[0] for name in names} == {
+        "explorer",
+        "models",
+        f"attention_explorer-{__version__}.dist-info",
+    }
 
 
 def test_wheel_holds_weights_unchanged(wheel: zipfile.ZipFile) -> None:
@@ -59,7 +65,7 @@ def test_wheel_holds_weights_unchanged(wheel: zipfile.ZipFile) -> None:
 
 
 def test_wheel_holds_licence_and_commands(wheel: zipfile.ZipFile) -> None:
-    info = "attention_explorer-0.1.0.dist-info"
+    info = f"attention_explorer-{__version__}.dist-info"
     assert wheel.read(f"{info}/licenses/LICENSE") == (ROOT / "LICENSE").read_bytes()
     commands = configparser.ConfigParser()
     commands.read_string(wheel.read(f"{info}/entry_points.txt").decode())
@@ -72,5 +78,5 @@ def test_sdist_holds_what_ci_needs(built: Path) -> None:
     with tarfile.open(path) as sdist:
         names = {name.partition("/")[2] for name in sdist.getnames()}
     assert set(data_files()) <= names
-    assert {"LICENSE", "README.md", "pyproject.toml", ".ci/run", "tests/conftest.py"} <= names
+    assert {"LICENSE", "README.md", "CHANGELOG.md", "pyproject.toml", ".ci/run", "tests/conftest.py"} <= names
     assert not any("__pycache__" in name or name.endswith(".pyc") for name in names)

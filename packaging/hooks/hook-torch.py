@@ -26,11 +26,11 @@ def _is_read(path: Path) -> bool:
     )
 
 
-module_collection_mode = {"torch": "pyz"}
+# PyInstaller gives a package's mode to all within it that has none of its own: so every module is named.
+module_collection_mode = {}
 for path in Path(FOLDER).rglob("*.py"):
-    if _is_read(path):
-        name = ".".join(("torch", *path.relative_to(FOLDER).with_suffix("").parts))
-        module_collection_mode[name.removesuffix(".__init__")] = "pyz+py"
+    name = ".".join(("torch", *path.relative_to(FOLDER).with_suffix("").parts)).removesuffix(".__init__")
+    module_collection_mode[name] = "pyz+py" if _is_read(path) else "pyz"
 
 warn_on_missing_hiddenimports = False
 hiddenimports = collect_submodules("torch", filter=_is_used)
