@@ -112,10 +112,12 @@ def _run_loop(args: argparse.Namespace) -> int:
     import logging
     import os
 
+    from PySide6.QtGui import QIcon
     from PySide6.QtWidgets import QApplication
 
     from explorer import console, crashes
     from explorer import settings as remembered
+    from explorer.paths import resource
     from explorer.window.display import why_unreadable
     from explorer.window.ending import closing_on_signals
     from explorer.window.faults import Faults
@@ -125,6 +127,7 @@ def _run_loop(args: argparse.Namespace) -> int:
     app = QApplication(sys.argv[:1])
     app.setApplicationName("Attention Explorer")
     app.setDesktopFileName("attention-explorer")
+    app.setWindowIcon(QIcon(str(resource("icons/attention-explorer.svg"))))
     if unreadable := why_unreadable():
         console.complain(unreadable)
     settings, sentence = remembered.load()

@@ -20,12 +20,14 @@ from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(1, str(Path(__file__).resolve().parent / "linux"))
 
 import contents
 import icons
 import layout
-import licences
+
+from explorer import licences
 
 HERE, ROOT = contents.HERE, contents.ROOT
 NAME = "attention-explorer"

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError, version
-
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QTextBrowser, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QPushButton, QTextBrowser, QVBoxLayout, QWidget
 
+from explorer import licences
 from explorer.paths import resource
 from explorer.version import __version__
 from explorer.widgets.small_screens import room_for
-
-_STANDS_ON = ("PySide6-Essentials", "torch", "transformers", "tokenizers", "safetensors", "numpy", "pyqtgraph")
 
 
 def show_help(parent: QWidget) -> None:
@@ -20,31 +17,29 @@ def show_help(parent: QWidget) -> None:
 
 
 def show_about(parent: QWidget) -> None:
-    lines = [
-        f"# Attention Explorer {__version__}",
-        "See where a transformer looks, and why. MIT licence.",
-        "## Stands on",
-    ]
-    _show(
-        parent,
-        "About Attention Explorer",
-        "\n\n".join([*lines, *(f"- {name} {_version(name)}" for name in _STANDS_ON)]),
-    )
+    """Open the page with the version, and the licences of what the program stands on."""
+    there = licences.installed(licences.STANDS_ON)
+    listed = [f"- {one.name} {one.version}: {one.licence}" for one in licences.distributions(there)]
+    head = f"# Attention Explorer {__version__}\n\nSee where a transformer looks, and why. MIT licence."
+    page = f"{head}\n\n## Stands on\n\n{licences.QT}\n\n" + "\n".join(listed)
+    dialog = _show(parent, "About Attention Explorer", page)
+    texts = QPushButton("&Licence texts")
+    texts.setAutoDefault(False)
+    texts.clicked.connect(lambda: _show(dialog, "Licence texts", licences.document(), is_markdown=False))
+    buttons = dialog.findChild(QDialogButtonBox)
+    assert isinstance(buttons, QDialogButtonBox)
+    buttons.addButton(texts, QDialogButtonBox.ButtonRole.ActionRole)
 
 
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "(not installed)"
-
-
-def _show(parent: QWidget, title: str, markdown: str) -> None:
+def _show(parent: QWidget, title: str, text: str, *, is_markdown: bool = True) -> QDialog:
     dialog = QDialog(parent)
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     dialog.setWindowTitle(title)
     page = QTextBrowser()
-    page.setMarkdown(markdown)
+    if is_markdown:
+        page.setMarkdown(text)
+    else:
+        page.setPlainText(text)
     page.setOpenExternalLinks(True)
     buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
     buttons.rejected.connect(dialog.close)
@@ -53,3 +48,4 @@ def _show(parent: QWidget, title: str, markdown: str) -> None:
     column.addWidget(buttons)
     dialog.resize(QSize(720, 620).boundedTo(room_for(dialog)))
     dialog.show()
+    return dialog
