@@ -166,6 +166,7 @@ def palette(theme: Theme) -> QPalette:
     return result
 
 
+_HEADING = 15.0  # points, at least
 _STYLED = "attention_explorer_styled"
 
 
@@ -179,11 +180,11 @@ def apply(app: QApplication, theme: Theme) -> None:
         font.setPointSizeF(SMALLEST_FONT)
         app.setFont(font)
     app.setPalette(palette(theme))
-    app.setStyleSheet(stylesheet(theme))
+    app.setStyleSheet(stylesheet(theme, app.font().pointSizeF()))
 
 
-def stylesheet(theme: Theme) -> str:
-    """The style sheet of the application.
+def stylesheet(theme: Theme, points: float = SMALLEST_FONT) -> str:
+    """The style sheet of the application, for text of `points`.
 
     Labels take their look from a dynamic property: role = "title", "heading", "dim" or "mono"; a push button with
     role = "primary" carries the query accent, one with role = "flat" has no frame.
@@ -193,7 +194,7 @@ def stylesheet(theme: Theme) -> str:
         name: resource(f"icons/{file}-{theme.name}.svg").as_posix()
         for name, file in (("arrow", "arrow"), ("up", "arrow-up"), ("tick", "tick"))
     }
-    return _SHEET.substitute(colours, **arrows)
+    return _SHEET.substitute(colours, heading=f"{max(_HEADING, 1.5 * points):.1f}", **arrows)
 
 
 _SHEET = Template(
@@ -222,7 +223,7 @@ QToolButton[role="code"]:focus { border: 2px solid $focus; padding: 0 4px; }
 QPlainTextEdit[role="mono"] { font-family: "DejaVu Sans Mono", "Menlo", "Consolas", monospace; }
 TourBar { background: $surface; border: 2px solid $query; border-radius: 8px; }
 QLabel[role="title"] { font-weight: 600; }
-QLabel[role="heading"] { font-weight: 600; font-size: 15pt; }
+QLabel[role="heading"] { font-weight: 600; font-size: ${heading}pt; }
 QLabel[role="dim"] { color: $text_dim; }
 QLabel[role="warning"] { color: $warning; }
 QLabel[role="mark"] {

@@ -25,7 +25,8 @@ from explorer.session.state import State
 from explorer.settings import LAYOUT_VERSION, Settings
 from explorer.theme import Theme
 from explorer.widgets.notice_bar import NoticeBar
-from explorer.window.docks import Arrangement, DockHost
+from explorer.window.docks import Arrangement
+from explorer.window.one_panel import OnePanelHost
 from explorer.window.step_bar import StepBar
 from explorer.window.top_bar import TopBar
 from models.protocol.loading import Loaded
@@ -73,7 +74,7 @@ class Contents(QWidget):
         """Work of a window that was ended, to go on with."""
         self.step_bar = StepBar(self.session)
         self.input = InputPanel(self.session, self.hover)
-        self.dock_host = DockHost()
+        self.dock_host = OnePanelHost()
         self._panels: dict[str, Panel] = {}
         self._coming = deque(point for point in registry.BUILT_IN if point.name not in SEEN_FIRST)
         self._looks_for_more = True
@@ -189,6 +190,16 @@ class Contents(QWidget):
         if panel is not None:
             panel.show_about(not panel.info.isChecked())
 
+    def panel_in_front(self) -> str:
+        """The name of the panel that has the keyboard, else of the one that was brought to the front last."""
+        panel = self._panel_here(lambda panel: False)
+        return "" if panel is None else panel.name
+
+    @property
+    def chrome(self) -> tuple[QWidget, ...]:
+        """What is about the window, and not about what the model does; notices stay where they are."""
+        return self.top_bar, self.panel_bar, self.session_bar, self.settings_bar, self.offer_bar
+
     def show_script(self) -> None:
         """Show as PyTorch what the panel with the keyboard says, else the one that was brought to the front last."""
         panel = self._panel_here(lambda panel: False, lambda panel: panel.has_script)
@@ -276,7 +287,7 @@ class Contents(QWidget):
             suits = panel.attempt(partial(panel.suits, now.info))
             suited = before is None or panel.attempt(partial(panel.suits, before.info))
             if suits is not None and suits != suited and (suits or not panel.is_at_work(self.session.state)):
-                self.dock_host.docks[panel.name].setVisible(suits)
+                self.dock_host.set_open(panel.name, suits)
 
     def _put_away_what_is_done(self, old: State, new: State) -> None:
         """Put away the panels that stayed for what could be stopped there, though the model does not suit them."""
@@ -288,7 +299,7 @@ class Contents(QWidget):
         """Of these, those that have nothing to show of the open model."""
         for panel in panels:
             if panel.attempt(partial(panel.suits, loaded.info)) is False:
-                self.dock_host.docks[panel.name].hide()
+                self.dock_host.set_open(panel.name, False)
 
     def _front_for(self, before: Loaded, now: Loaded) -> str:
         """What comes to the front with another kind of model: the panel that is made for it.

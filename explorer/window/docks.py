@@ -343,6 +343,10 @@ class DockHost(QMainWindow):
         places = {name: dock.widget() for name, dock in self.docks.items()}
         return tuple(name for name, place in places.items() if isinstance(place, _Place) and place.can_be_seen)
 
+    def set_open(self, name: str, is_open: bool) -> None:
+        """Open or close a panel where it stands."""
+        self.docks[name].setVisible(is_open)
+
     def show_panels(self, known: Container[str], opened: Container[str], front: Iterable[str]) -> None:
         """Of the panels that are `known` open those that were `opened`, and bring to the `front` which was there."""
         for name, dock in self.docks.items():

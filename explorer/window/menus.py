@@ -22,6 +22,7 @@ from explorer.window.dialogs import FileDialogs
 from explorer.window.docks import DockHost
 from explorer.window.lesson.lessons import Lessons
 from explorer.window.neighbour import neighbour
+from explorer.window.presenter import Presenter
 from explorer.window.sessions import Sessions
 from explorer.window.states_menu import StatesMenu
 from explorer.window.top_bar import TopBar
@@ -44,6 +45,7 @@ class Menued(Protocol):
     states_menu: StatesMenu
     comparing: Comparing
     lessons: Lessons
+    presenter: Presenter
     theme_name: ThemeName
     panel_menus: tuple[QMenu, QMenu]  # which panels are open, and going to one
 
@@ -230,6 +232,8 @@ def _view(window: Menued, menu: QMenu, actions: dict[str, QAction]) -> None:
     _add(menu, actions, "larger", "&Larger text", ["Ctrl++", "Ctrl+="], lambda: window.scale_text(1.125))
     _add(menu, actions, "smaller", "&Smaller text", "Ctrl+-", lambda: window.scale_text(1 / 1.125))
     _add(menu, actions, "normal", "&Normal text", "Ctrl+0", lambda: window.scale_text(0))
+    tip = "The panel in front with the tokens fills the screen, in large letters; Tab and 1 to 9 choose, Esc comes back"
+    _add(menu, actions, "present", "&Present the panel", "F5", window.presenter.toggle, tip)
     full = menu.addAction("&Full screen")
     full.setShortcut(QKeySequence("F11"))
     full.setCheckable(True)

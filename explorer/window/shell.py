@@ -36,6 +36,8 @@ class Shell(QMainWindow):
         self.theme = themes.LIGHT
         self.text_factor = 1.0
         """How much larger than in the settings text is for now."""
+        self.presented_points = 0.0
+        """The size of text while a panel is presented; 0 otherwise."""
         self.setWindowTitle("Attention Explorer")
         room = room_for(self)
         self.setMinimumSize(SMALLEST.boundedTo(room))
@@ -85,7 +87,11 @@ class Shell(QMainWindow):
         self.theme = themes.DARK if is_dark else themes.LIGHT
         app = QApplication.instance()
         if isinstance(app, QApplication):
-            _set_font(self._base_points, self.settings.text_scale * self.text_factor)
+            scale = self.settings.text_scale * self.text_factor
+            if self.presented_points:
+                _set_font(self.presented_points, 1.0)
+            else:
+                _set_font(self._base_points, scale)
             themes.apply(app, self.theme)
 
     def _on_desktop_scheme(self) -> None:

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from explorer.window.glossary import GlossaryWindow
     from explorer.window.lesson.lessons import Lessons
     from explorer.window.notes import NotesWindow
+    from explorer.window.presenter import Presenter
     from explorer.window.script import ScriptWindow
     from explorer.window.sessions import Sessions
     from explorer.window.states_menu import StatesMenu
@@ -88,6 +89,7 @@ class MainWindow(Shell):
     states_menu: StatesMenu
     comparing: Comparing
     lessons: Lessons
+    presenter: Presenter
     _explaining: Explaining
 
     def __init__(
@@ -130,6 +132,7 @@ class MainWindow(Shell):
         from explorer.window.explaining import Explaining
         from explorer.window.lesson.lessons import Lessons
         from explorer.window.menus import build_menus, fill_panel_menus
+        from explorer.window.presenter import Presenter
         from explorer.window.sessions import Sessions
         from explorer.window.states_menu import StatesMenu
 
@@ -149,6 +152,7 @@ class MainWindow(Shell):
         self.comparing = Comparing(self.session, self.sessions, self.dock_host)
         self.lessons = Lessons(self, contents, self.sessions)
         self.lessons.text_size_asked.connect(self._scale_for_lesson)
+        self.presenter = Presenter(self, contents, self._set_presented_points)
         self.top_bar.open_asked.connect(self.choose_checkpoint)
         self.input.picture_asked.connect(self.dialogs.open_picture)
         self.input.texts_asked.connect(self.dialogs.open_texts)
@@ -330,6 +334,12 @@ class MainWindow(Shell):
             self.text_factor = factor
             self._scaling.start()
 
+    def _set_presented_points(self, points: float) -> None:
+        """Give all text a size for the screen; 0 gives it its own again."""
+        if abs(points - self.presented_points) > 0.1:
+            self.presented_points = points
+            self.apply_theme()
+
     def _apply_scale(self) -> None:
         is_shared_out = self.dock_host.is_shared_out()  # asked before text of another size moves the columns
         self.apply_theme()
@@ -429,6 +439,8 @@ class MainWindow(Shell):
             self.contents.settings_bar.show_notice("warning", f"{sentence} What you set will be forgotten.")
 
     def closeEvent(self, event: QCloseEvent) -> None:
+        if self._is_filled:
+            self.presenter.end()
         close_dialogs(self)
         if self._disk is not None:
             self._disk.stop(STOP_SECONDS, finish=True)

@@ -58,6 +58,7 @@ class InputBody(QWidget):
             texts.addWidget(part, 2, place, top | Qt.AlignmentFlag.AlignRight if place == 2 else top)
         texts.addWidget(tokens, 3, 0, 1, 3)
         self._buttons, self._line = tuple(buttons), line
+        self._tokens, self._is_low = tokens, False
         self._texts, self._target_tokens = texts, target.area
         self._after_target = QHBoxLayout()
         self._after_target.setSpacing(10)
@@ -101,9 +102,25 @@ class InputBody(QWidget):
 
     def set_low(self, low: bool) -> None:
         """In a low window the target's tokens stand beside it, not below."""
+        self._is_low = low
+        if self._texts.indexOf(self._tokens) < 0:
+            return  # they are given away
         if low:
             self._texts.removeWidget(self._target_tokens)
             self._after_target.insertWidget(1, self._target_tokens, 1)
         else:
             self._after_target.removeWidget(self._target_tokens)
             self._texts.addWidget(self._target_tokens, 5, 0, 1, 3)
+
+    def give_tokens(self) -> tuple[QWidget, QWidget]:
+        """The tokens of the text and of the target, to be shown elsewhere until `take_tokens`."""
+        self._texts.removeWidget(self._tokens)
+        (self._after_target if self._is_low else self._texts).removeWidget(self._target_tokens)
+        return self._tokens, self._target_tokens
+
+    def take_tokens(self) -> None:
+        """Put the tokens back in their places."""
+        self._texts.addWidget(self._tokens, 3, 0, 1, 3)
+        self._texts.addWidget(self._target_tokens, 5, 0, 1, 3)
+        if self._is_low:
+            self.set_low(True)

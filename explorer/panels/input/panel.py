@@ -71,6 +71,9 @@ from models.protocol.running import ForwardRequest, Ran
 from models.protocol.values import SiteRef
 from models.protocol.words import Words
 
+_FROM_AFAR = 2.0
+"""How many times as wide arcs are that the last row is to see."""
+
 
 class InputPanel(Panel):
     api_version = 1
@@ -154,15 +157,34 @@ class InputPanel(Panel):
             said=(self.more, self.remark, self.mend_button, self.mark, self.caption),
         )
         self._body = body
-        card = Card()
-        card.set_content(body)
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(card)
+        self._card = Card()
+        self._card.set_content(body)
+        self._outer = QVBoxLayout(self)
+        self._outer.setContentsMargins(0, 0, 0, 0)
+        self._outer.addWidget(self._card)
+        self._is_strip = False
         self._is_low = False  # whether the window has room for one line of everything
         self._shown: tuple[Ran | None, bool] = (None, False)  # what the strips show, and whether its words
         WindowSize(self).changed.connect(self._fit_window)
         self._chips = {strip: Words.alone(0) for strip in (self.strip, self.target.strip)}  # the tokens of each chip
+
+    def show_strip_alone(self, alone: bool) -> None:
+        """Show nothing but the tokens, a line of them, with arcs to be seen from afar; or all parts again."""
+        if alone == self._is_strip:
+            return
+        self._is_strip = alone
+        if alone:
+            for tokens in self._body.give_tokens():
+                self._outer.addWidget(tokens)
+        else:
+            for area in (self.strip_area, self.target.area):
+                self._outer.removeWidget(area)
+            self._body.take_tokens()
+        self._card.setVisible(not alone)
+        for area in (self.strip_area, self.target.area):
+            area.strip.set_arc_scale(_FROM_AFAR if alone else 1.0)
+        if self._rendered is not None:
+            self._set_room(self.session.state)
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
@@ -365,12 +387,12 @@ class InputPanel(Panel):
         is_chat = state.document.chat and info is not None and info.chat
         for area in (self.strip_area, self.target.area):
             has_arcs = self._sides(state, area.strip).both
-            is_flat = two_texts or state.document.chat or self._is_low
+            is_flat = two_texts or state.document.chat or self._is_low or self._is_strip
             area.set_room(
                 "none" if sees_pictures(state) or (two_texts and not has_arcs) else "low" if is_flat else "tall"
             )
-            area.set_most_lines(1 if self._is_low else 3)
-        if is_chat and not self._is_low:
+            area.set_most_lines(1 if self._is_low else 2 if self._is_strip else 3)
+        if is_chat and not self._is_low and not self._is_strip:
             self.strip_area.set_most_lines(2)  # the turns take the third
 
     def _render_picture(self, state: State) -> None:

@@ -73,6 +73,7 @@ class TokenStrip(ThemedWidget):
         self._line_counts: dict[int, int] = {}  # by width: a layout asks for the same few again and again
         self._arcs: list[tuple[int, QPainterPath]] | None = None
         self._pictures = ChipPictures()
+        self._arc_scale = 1.0
 
     @property
     def count(self) -> int:
@@ -151,6 +152,11 @@ class TokenStrip(ThemedWidget):
             raise ValueError(f"There are {len(self._tokens)} tokens, the weights have shape {weights.shape}.")
         self._weights, self._source = weights, self._within(source)
         self._arcs = None
+        self.update()
+
+    def set_arc_scale(self, scale: float) -> None:
+        """Draw arcs, and the frames of the selected tokens, `scale` times as wide."""
+        self._arc_scale = scale
         self.update()
 
     def set_dim_special(self, dim: bool) -> None:
@@ -302,7 +308,7 @@ class TokenStrip(ThemedWidget):
     def _draw_frame(
         self, painter: QPainter, token: int, colour: str, width: float, inset: float, corner: float
     ) -> None:
-        painter.setPen(QPen(QColor(colour), width))
+        painter.setPen(QPen(QColor(colour), width * self._arc_scale))
         painter.drawRoundedRect(self.chip_rect(token).adjusted(inset, inset, -inset, -inset), corner, corner)
 
     def _draw_arcs(self, painter: QPainter, exposed: QRectF) -> None:
@@ -319,7 +325,7 @@ class TokenStrip(ThemedWidget):
                 colour = QColor(self._theme.query)
                 strength = 0.16 + 0.84 * weight**0.5
                 colour.setAlphaF(strength * (0.4 if self._dims_special and self._tokens[token].special else 1.0))
-                painter.setPen(QPen(colour, 0.8 + 4.2 * weight, c=Qt.PenCapStyle.FlatCap))
+                painter.setPen(QPen(colour, self._arc_scale * (0.8 + 4.2 * weight), c=Qt.PenCapStyle.FlatCap))
                 painter.drawPath(path)
         painter.restore()
 

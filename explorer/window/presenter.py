@@ -1,0 +1,191 @@
+"""One panel with the tokens fills the screen, in letters that the last row can read: F5, and Esc to come back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer
+from PySide6.QtGui import QFont, QFontMetricsF, QKeyEvent
+from PySide6.QtWidgets import (
+    QAbstractSpinBox,
+    QApplication,
+    QDockWidget,
+    QLineEdit,
+    QMainWindow,
+    QPlainTextEdit,
+    QTextEdit,
+    QWidget,
+)
+
+from explorer.window.contents import Contents
+
+CAP_HEIGHT = 0.021
+"""Of the screen's height: how high a capital letter is. At 2 % the last row of a class still reads it."""
+
+_BOUNDLESS = 16_777_215
+_LESSON = 0.3
+"""Of the width: what the column of a lesson gets."""
+
+_LAID_OUT = 250
+"""ms: by then a window manager has given the window its size."""
+
+
+def points_for(height: int, font: QFont) -> float:
+    """The size of text whose capital letters have their share of a screen of `height`, in points."""
+    return font.pointSizeF() * CAP_HEIGHT * height / QFontMetricsF(font).capHeight()
+
+
+class Presenter(QObject):
+    """Presents the panels of one window. `set_points` gives all text a size, and its own again with 0."""
+
+    def __init__(self, window: QMainWindow, contents: Contents, set_points: Callable[[float], None]) -> None:
+        super().__init__(window)
+        self.is_on = False
+        self._window, self._contents, self._docks = window, contents, contents.dock_host
+        self._set_points = set_points
+        self._was_full_screen = False
+        self._size = QSize()
+        self._hidden: list[QWidget] = []
+        self._focus: QWidget | None = None
+        self._sides: list[tuple[QDockWidget, int]] = []  # docks of the window itself, and their widths
+        self._fits = QTimer(self)
+        self._fits.setSingleShot(True)
+        self._fits.setInterval(0)
+        self._fits.timeout.connect(self._fit)
+        self._returns = QTimer(self)
+        self._returns.setSingleShot(True)
+        self._returns.setInterval(_LAID_OUT)
+        self._returns.timeout.connect(self._put_back)
+
+    def toggle(self) -> None:
+        if self.is_on:
+            self.end()
+        else:
+            self.begin()
+
+    def begin(self) -> None:
+        """Present the panel that has the keyboard, else the one that was brought to the front last."""
+        name = self._contents.panel_in_front()
+        if self.is_on or not name:
+            return
+        if self._returns.isActive():  # it is on its way back
+            self._returns.stop()
+            self._put_back()
+        self.is_on = True
+        window, contents = self._window, self._contents
+        self._was_full_screen, self._size = window.isFullScreen(), window.size()
+        self._focus = window.focusWidget()
+        sides = window.findChildren(QDockWidget, options=Qt.FindChildOption.FindDirectChildrenOnly)
+        self._sides = [(dock, dock.width()) for dock in sides if dock.isVisible()]
+        self._hidden = [part for part in contents.chrome if not part.isHidden()]
+        for part in self._hidden:
+            part.hide()
+        window.menuBar().setFixedHeight(0)  # the keys of a hidden one would not work
+        contents.input.show_strip_alone(True)
+        self._docks.show_alone(name)
+        window.setWindowState(window.windowState() | Qt.WindowState.WindowFullScreen)
+        app = QApplication.instance()
+        assert app is not None
+        app.installEventFilter(self)
+        self._fit()
+        self._docks.go_to(name)
+
+    def end(self) -> None:
+        """Put everything back as it was."""
+        if not self.is_on:
+            return
+        self.is_on = False
+        app, window = QApplication.instance(), self._window
+        assert app is not None
+        app.removeEventFilter(self)
+        self._fits.stop()
+        self._set_points(0.0)
+        self._contents.input.show_strip_alone(False)
+        for part in self._hidden:
+            part.show()
+        menu_bar = window.menuBar()
+        menu_bar.setMinimumHeight(0)
+        menu_bar.setMaximumHeight(_BOUNDLESS)
+        if not self._was_full_screen:
+            window.setWindowState(window.windowState() & ~Qt.WindowState.WindowFullScreen)
+        if self._size == window.size():
+            QTimer.singleShot(0, self._put_back)
+        self._returns.start()
+
+    def _put_back(self) -> None:
+        """Once the window has its size again: panels are as wide as they were."""
+        self._returns.stop()
+        if self.is_on or not self._docks.alone:
+            return
+        if self._sides:
+            docks, widths = zip(*self._sides, strict=True)
+            self._window.resizeDocks(list(docks), list(widths), Qt.Orientation.Horizontal)
+        self._window.layout().activate()
+        self._docks.show_all()
+        if self._focus is not None and self._focus.isVisible():
+            self._focus.setFocus(Qt.FocusReason.OtherFocusReason)
+        self._focus = None
+
+    def _fit(self) -> None:
+        """Text by the height of the screen; a lesson's column by its width."""
+        self._set_points(points_for(self._window.height(), QApplication.font()))
+        shown = [dock for dock, _ in self._sides]
+        if shown:
+            wide = round(_LESSON * self._window.width() / len(shown))
+            self._window.resizeDocks(shown, [wide] * len(shown), Qt.Orientation.Horizontal)
+
+    # keys
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if watched is self._window and event.type() == QEvent.Type.Resize:
+            self._fits.start()
+        elif (
+            isinstance(event, QKeyEvent)
+            and event.type() in (QEvent.Type.ShortcutOverride, QEvent.Type.KeyPress)
+            and self._is_here(watched)
+            and self._takes(event)
+        ):
+            if event.type() == QEvent.Type.KeyPress:
+                self._do(event)
+            event.accept()
+            return True
+        return super().eventFilter(watched, event)
+
+    def _is_here(self, watched: QObject) -> bool:
+        """Whether a key is for this window, and for no list or dialog that is open over it."""
+        is_over = QApplication.activePopupWidget() or QApplication.activeModalWidget()
+        return isinstance(watched, QWidget) and watched.window() is self._window and not is_over
+
+    def _takes(self, event: QKeyEvent) -> bool:
+        keys = event.modifiers() & ~(Qt.KeyboardModifier.KeypadModifier | Qt.KeyboardModifier.ShiftModifier)
+        if keys != Qt.KeyboardModifier.NoModifier:
+            return False
+        key = event.key()
+        if key == Qt.Key.Key_Escape:
+            return self._contents.session.state.document.view.painting == "off"  # else it puts the brush away
+        if _is_field(self._window.focusWidget()):
+            return False
+        return key in (Qt.Key.Key_Tab, Qt.Key.Key_Backtab) or Qt.Key.Key_1 <= key <= Qt.Key.Key_9
+
+    def _do(self, event: QKeyEvent) -> None:
+        key, names = event.key(), self._docks.open_panels()
+        if key == Qt.Key.Key_Escape:
+            focus = self._window.focusWidget()
+            if focus is not None and _is_field(focus):
+                self._docks.go_to(self._docks.alone)  # the next one ends it
+                if focus.hasFocus():
+                    focus.clearFocus()
+            else:
+                self.end()
+        elif key in (Qt.Key.Key_Tab, Qt.Key.Key_Backtab):
+            by = -1 if key == Qt.Key.Key_Backtab or event.modifiers() & Qt.KeyboardModifier.ShiftModifier else 1
+            self._docks.go_to(names[(names.index(self._docks.alone) + by) % len(names)])
+        elif key - Qt.Key.Key_1 < len(names):
+            self._docks.go_to(names[key - Qt.Key.Key_1])
+
+
+def _is_field(widget: QWidget | None) -> bool:
+    """Whether keys are typed into it."""
+    if isinstance(widget, (QLineEdit, QPlainTextEdit, QTextEdit)):
+        return not widget.isReadOnly()
+    return isinstance(widget, QAbstractSpinBox)

@@ -1,0 +1,117 @@
+"""F5: one panel with the tokens fills the screen, and Esc puts everything back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QFontMetricsF
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QLineEdit
+
+from explorer.panels.head_map.panel import HeadMapPanel
+from explorer.window.window import MainWindow
+from tests.explorer.real_window import back_to_start, opened_window, panel_of, press, wait_until
+
+SIZES = [(1024, 768), (1280, 720), (1920, 1080)]
+
+
+@pytest.fixture(scope="module")
+def real_window(qapp: QApplication) -> Iterator[MainWindow]:
+    with opened_window() as opened:
+        yield opened
+
+
+@pytest.fixture
+def window(real_window: MainWindow) -> Iterator[MainWindow]:
+    real_window.resize(1280, 800)
+    back_to_start(real_window)
+    real_window.dock_host.go_to("map")
+    QTest.qWait(300)
+    yield real_window
+    real_window.presenter.end()
+    wait_until(lambda: not real_window.dock_host.alone)
+
+
+def key(window: MainWindow, which: Qt.Key) -> None:
+    press(window.focusWidget() or window, which)
+
+
+def seen(window: MainWindow) -> list[str]:
+    return [name for name, dock in window.dock_host.docks.items() if dock.isVisible()]
+
+
+def look(window: MainWindow) -> tuple[object, ...]:
+    docks = window.dock_host.docks.values()
+    return (
+        window.size(),
+        window.windowState(),
+        [(dock.objectName(), dock.isHidden(), dock.visibleRegion().isEmpty()) for dock in docks],
+        [dock.geometry() for dock in docks if not dock.visibleRegion().isEmpty()],
+        QApplication.font().pointSizeF(),
+        [(part.isHidden(), part.geometry()) for part in (window.menuBar(), window.top_bar, window.input.text)],
+        window.input.strip_area.geometry(),
+        window.focusWidget(),
+    )
+
+
+@pytest.mark.parametrize("way_back", [Qt.Key.Key_Escape, Qt.Key.Key_F5])
+def test_in_and_out_leaves_everything_as_it_was(window: MainWindow, way_back: Qt.Key) -> None:
+    before, saved = look(window), window.dock_host.open_panels()
+    key(window, Qt.Key.Key_F5)
+    assert window.presenter.is_on
+    assert window.isFullScreen()
+    assert seen(window) == ["map"]
+    assert not window.top_bar.isVisible()
+    assert not window.input.text.isVisible()
+    assert window.menuBar().height() == 0
+    assert window.input.strip.isVisible()
+    assert window.dock_host.open_panels() == saved, "a session that is saved now has all its panels"
+    key(window, Qt.Key.Key_Tab)
+    key(window, way_back)
+    wait_until(lambda: not window.dock_host.alone)
+    QTest.qWait(300)
+    assert look(window) == before
+
+
+def test_tab_goes_round_and_digits_choose(window: MainWindow) -> None:
+    names = window.dock_host.open_panels()
+    key(window, Qt.Key.Key_F5)
+    at = names.index("map")
+    key(window, Qt.Key.Key_Tab)
+    assert seen(window) == [names[(at + 1) % len(names)]]
+    press(window.focusWidget() or window, Qt.Key.Key_Backtab, Qt.KeyboardModifier.ShiftModifier)
+    assert seen(window) == ["map"]
+    for digit in range(1, 10):
+        key(window, Qt.Key(Qt.Key.Key_0 + digit))
+        assert seen(window) == [names[digit - 1]] if digit <= len(names) else seen(window)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_last_row_can_read_it(window: MainWindow, size: tuple[int, int]) -> None:
+    key(window, Qt.Key.Key_F5)
+    window.resize(*size)
+    QTest.qWait(600)
+    heat_map = panel_of(window, HeadMapPanel).map
+    assert (window.width(), window.height()) == size, "nothing asks for more than the screen has"
+    assert heat_map.height() >= 0.6 * size[1]
+    for widget in (heat_map, window.input.strip):
+        assert QFontMetricsF(widget.font()).capHeight() >= 0.02 * size[1]
+
+
+def test_escape_in_a_field_leaves_the_field_first(window: MainWindow) -> None:
+    key(window, Qt.Key.Key_F5)
+    window.dock_host.go_to("lookup")
+    field = next(
+        box for box in window.dock_host.docks["lookup"].findChildren(QLineEdit) if box.isVisible() and box.isEnabled()
+    )
+    field.setFocus()
+    field.clear()
+    press(field, Qt.Key.Key_1)
+    assert field.text() == "1" and seen(window) == ["lookup"], "a digit is typed"
+    press(field, Qt.Key.Key_Escape)
+    assert window.presenter.is_on
+    assert not field.hasFocus()
+    key(window, Qt.Key.Key_Escape)
+    assert not window.presenter.is_on
