@@ -25,7 +25,7 @@ from explorer.session.state import State
 from explorer.settings import LAYOUT_VERSION, Settings
 from explorer.theme import Theme
 from explorer.widgets.notice_bar import NoticeBar
-from explorer.window.docks import Arrangement
+from explorer.window.docks import Arrangement, DockHost
 from explorer.window.one_panel import OnePanelHost
 from explorer.window.step_bar import StepBar
 from explorer.window.top_bar import TopBar
@@ -74,7 +74,8 @@ class Contents(QWidget):
         """Work of a window that was ended, to go on with."""
         self.step_bar = StepBar(self.session)
         self.input = InputPanel(self.session, self.hover)
-        self.dock_host = OnePanelHost()
+        self.one_panel = OnePanelHost()
+        self.dock_host: DockHost = self.one_panel
         self._panels: dict[str, Panel] = {}
         self._coming = deque(point for point in registry.BUILT_IN if point.name not in SEEN_FIRST)
         self._looks_for_more = True

@@ -41,7 +41,7 @@ class Presenter(QObject):
     def __init__(self, window: QMainWindow, contents: Contents, set_points: Callable[[float], None]) -> None:
         super().__init__(window)
         self.is_on = False
-        self._window, self._contents, self._docks = window, contents, contents.dock_host
+        self._window, self._contents, self._docks = window, contents, contents.one_panel
         self._set_points = set_points
         self._was_full_screen = False
         self._size = QSize()
@@ -120,7 +120,9 @@ class Presenter(QObject):
         if self._sides:
             docks, widths = zip(*self._sides, strict=True)
             self._window.resizeDocks(list(docks), list(widths), Qt.Orientation.Horizontal)
-        self._window.layout().activate()
+        layout = self._window.layout()
+        if layout is not None:
+            layout.activate()
         self._docks.show_all()
         if self._focus is not None and self._focus.isVisible():
             self._focus.setFocus(Qt.FocusReason.OtherFocusReason)
@@ -170,7 +172,7 @@ class Presenter(QObject):
     def _do(self, event: QKeyEvent) -> None:
         key, names = event.key(), self._docks.open_panels()
         if key == Qt.Key.Key_Escape:
-            focus = self._window.focusWidget()
+            focus: QWidget | None = self._window.focusWidget()
             if focus is not None and _is_field(focus):
                 self._docks.go_to(self._docks.alone)  # the next one ends it
                 if focus.hasFocus():

@@ -8,7 +8,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QFontMetricsF
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QLineEdit
+from PySide6.QtWidgets import QApplication, QLineEdit, QWidget
 
 from explorer.panels.head_map.panel import HeadMapPanel
 from explorer.window.window import MainWindow
@@ -31,11 +31,16 @@ def window(real_window: MainWindow) -> Iterator[MainWindow]:
     QTest.qWait(300)
     yield real_window
     real_window.presenter.end()
-    wait_until(lambda: not real_window.dock_host.alone)
+    wait_until(lambda: not real_window.contents.one_panel.alone)
+
+
+def taker(window: MainWindow) -> QWidget:
+    focus: QWidget | None = window.focusWidget()
+    return window if focus is None else focus
 
 
 def key(window: MainWindow, which: Qt.Key) -> None:
-    press(window.focusWidget() or window, which)
+    press(taker(window), which)
 
 
 def seen(window: MainWindow) -> list[str]:
@@ -60,6 +65,7 @@ def look(window: MainWindow) -> tuple[object, ...]:
 def test_in_and_out_leaves_everything_as_it_was(window: MainWindow, way_back: Qt.Key) -> None:
     before, saved = look(window), window.dock_host.open_panels()
     key(window, Qt.Key.Key_F5)
+    QTest.qWait(300)
     assert window.presenter.is_on
     assert window.isFullScreen()
     assert seen(window) == ["map"]
@@ -70,7 +76,7 @@ def test_in_and_out_leaves_everything_as_it_was(window: MainWindow, way_back: Qt
     assert window.dock_host.open_panels() == saved, "a session that is saved now has all its panels"
     key(window, Qt.Key.Key_Tab)
     key(window, way_back)
-    wait_until(lambda: not window.dock_host.alone)
+    wait_until(lambda: not window.contents.one_panel.alone)
     QTest.qWait(300)
     assert look(window) == before
 
@@ -81,7 +87,7 @@ def test_tab_goes_round_and_digits_choose(window: MainWindow) -> None:
     at = names.index("map")
     key(window, Qt.Key.Key_Tab)
     assert seen(window) == [names[(at + 1) % len(names)]]
-    press(window.focusWidget() or window, Qt.Key.Key_Backtab, Qt.KeyboardModifier.ShiftModifier)
+    press(taker(window), Qt.Key.Key_Backtab, Qt.KeyboardModifier.ShiftModifier)
     assert seen(window) == ["map"]
     for digit in range(1, 10):
         key(window, Qt.Key(Qt.Key.Key_0 + digit))
@@ -91,6 +97,7 @@ def test_tab_goes_round_and_digits_choose(window: MainWindow) -> None:
 @pytest.mark.parametrize("size", SIZES)
 def test_the_last_row_can_read_it(window: MainWindow, size: tuple[int, int]) -> None:
     key(window, Qt.Key.Key_F5)
+    QTest.qWait(300)  # a full screen comes a moment later
     window.resize(*size)
     QTest.qWait(600)
     heat_map = panel_of(window, HeadMapPanel).map
@@ -109,7 +116,8 @@ def test_escape_in_a_field_leaves_the_field_first(window: MainWindow) -> None:
     field.setFocus()
     field.clear()
     press(field, Qt.Key.Key_1)
-    assert field.text() == "1" and seen(window) == ["lookup"], "a digit is typed"
+    assert field.text() == "1", "a digit is typed"
+    assert seen(window) == ["lookup"]
     press(field, Qt.Key.Key_Escape)
     assert window.presenter.is_on
     assert not field.hasFocus()
