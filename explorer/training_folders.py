@@ -1,6 +1,7 @@
 """Where a window keeps a model while it learns: a folder beside the settings, named by the process that it belongs to.
 
-It goes when another training takes its place, or at close; one whose process was killed goes at the next start.
+In it lies the model's own, named by what it learns: the window shows that name. It goes when another training takes
+its place, or at close; one whose process was killed goes at the next start.
 """
 
 from __future__ import annotations
@@ -20,20 +21,21 @@ def trainings_folder() -> Path:
     return folder() / "training"
 
 
-def new_folder() -> Path:
-    """An empty folder of this process. Raises OSError where the disk refuses."""
+def new_folder(name: str) -> Path:
+    """An empty folder of this process, for a model of that name. Raises OSError where the disk refuses."""
     trainings_folder().mkdir(parents=True, exist_ok=True)
     for number in range(1, 1_000_000):
         path = trainings_folder() / f"{own_mark()}-{number}"
         with suppress(FileExistsError):
             path.mkdir(mode=0o700)
-            return path
+            (path / name).mkdir()
+            return path / name
     raise AssertionError("no process has a million trainings")
 
 
 def remove(path: Path) -> None:
-    """Delete a folder with all that is in it. What cannot be deleted is left behind."""
-    shutil.rmtree(path, ignore_errors=True)
+    """Delete what `new_folder` gave, with all that is in it. What cannot be deleted is left behind."""
+    shutil.rmtree(path.parent, ignore_errors=True)
 
 
 def remove_left_behind() -> None:
@@ -45,9 +47,9 @@ def remove_left_behind() -> None:
     for path in entries:
         name = _NAME.fullmatch(path.name)
         if name is not None and is_over(name["host"], int(name["pid"]), int(name["started"])):
-            remove(path)
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def is_private(reference: str) -> bool:
     """Whether a checkpoint's name is that of a folder that goes with the window."""
-    return Path(reference).parent == trainings_folder()
+    return Path(reference).parent.parent == trainings_folder()

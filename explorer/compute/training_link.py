@@ -204,7 +204,7 @@ class TrainingLink(QObject):
     def _begin(self, training: TrainingState) -> None:
         self._let_go()
         try:
-            self._folder = training_folders.new_folder()
+            self._folder = training_folders.new_folder(training.asked.task.partition(":")[0])
         except OSError as error:
             folder = training_folders.trainings_folder()
             self.told.emit(training.number, Failed(not_written("The model", folder, error)))

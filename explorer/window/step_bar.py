@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 from PySide6.QtCore import QTimer
@@ -15,7 +16,8 @@ from explorer.session.state import State
 from explorer.widgets.step_slider import StepSlider
 from models.files.training_steps import steps_in
 
-_LOOKED_EVERY = 250  # ms: whether the training has written another snapshot
+_LOOKED_EVERY = 400  # ms: whether the training has written another snapshot
+_PATIENCE = 2.0  # seconds that the panels in sight have to be answered of one step, before the next is followed
 
 
 class StepBar(QWidget):
@@ -26,6 +28,7 @@ class StepBar(QWidget):
         self._session = session
         self._work = Background("snapshots", self)
         self._is_looking = False
+        self._moved_at = time.monotonic()
         self.steps = StepSlider()
         self.steps.moved.connect(lambda step: session.dispatch(GoToStep(step)))
         self.steps.followed.connect(lambda on: session.dispatch(FollowTraining(on)))
@@ -63,12 +66,15 @@ class StepBar(QWidget):
         loaded = self._session.state.results.loaded
         if self._is_looking or loaded is None or loaded.info.training is None:
             return
+        if self._session.state.following and self._session.state.busy and time.monotonic() - self._moved_at < _PATIENCE:
+            return
         self._is_looking = True
         folder, reference = Path(loaded.info.folder), loaded.info.training.reference
 
         def found(steps: tuple[int, ...] | Exception) -> None:
             self._is_looking = False
             if not isinstance(steps, Exception):
+                self._moved_at = time.monotonic()
                 self._session.dispatch(SnapshotsFound(reference, steps))
 
         self._work.run(lambda: steps_in(folder), found)

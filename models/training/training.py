@@ -189,16 +189,17 @@ class Training:
     # ------------------------------------------------------------------ held-out rows
 
     @torch.no_grad()
-    def measure(self) -> HeldOut:
-        """What the model makes of the held-out rows now, without dropout."""
+    def measure(self, most: int | None = None) -> HeldOut:
+        """What the model makes of the held-out rows now, or of the first `most` of them, without dropout."""
         if self._held_rows is None:
             self._held_rows = self.rows.held_out(self.settings.held_out)
-        batch, rows = self._held_rows, len(self._held_rows.labels)
+        batch, every = self._held_rows, len(self._held_rows.labels)
+        rows = every if most is None else min(most, every)
         model = self.model
         model.eval()
         value, tokens, right, whole = 0.0, 0, 0, 0
         for start in range(0, rows, _ROWS):
-            part = slice(start, start + _ROWS)
+            part = slice(start, min(start + _ROWS, rows))
             inputs, labels = {name: t[part] for name, t in batch.inputs.items()}, batch.labels[part]
             logits, counted = model(**inputs).logits, labels != IGNORE
             value += float(loss(logits, labels)) * int(counted.sum())

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal, SignalInstance
-from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLabel, QWidget
+from PySide6.QtCore import QSize, Signal, SignalInstance
+from PySide6.QtWidgets import QCheckBox, QLabel, QVBoxLayout, QWidget
 
 from explorer.panels.playground.switches import Choose, Flag, Real, Switch, Whole
 from explorer.widgets.choices_kept import Choice, choice_of, text_choice
@@ -11,6 +11,7 @@ from explorer.widgets.number_field import RealBox, WholeBox
 from explorer.widgets.whole_list_box import WholeListBox
 
 _CHARACTERS = 16  # that a list shows
+_WIDTH = 22  # characters
 
 
 class SwitchField(QWidget):
@@ -23,14 +24,21 @@ class SwitchField(QWidget):
         self.control, self._choice = _control(switch, self.changed)
         self.control.setToolTip(switch.tip)
         self.control.setAccessibleName(switch.label)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(6)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(2)
         if not isinstance(switch.kind, Flag):
             label = QLabel(switch.label)
+            label.setProperty("role", "dim")
             label.setBuddy(self.control)
-            row.addWidget(label)
-        row.addWidget(self.control)
+            column.addWidget(label)
+        column.addWidget(self.control)
+        column.addStretch(1)
+
+    def sizeHint(self) -> QSize:
+        """Each as wide as the others, so that they stand in columns."""
+        width = self.fontMetrics().averageCharWidth() * _WIDTH
+        return QSize(max(width, super().minimumSizeHint().width()), super().sizeHint().height())
 
     @property
     def choice(self) -> Choice:

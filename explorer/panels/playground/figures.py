@@ -26,12 +26,13 @@ def loss(curves: Curves) -> Figure:
 
 def accuracy(curves: Curves) -> Figure:
     points, held = curves.points, curves.held_out
+    tokens = [100 * p.tokens_right for p in held]
     return Figure(
         Axis("step", whole=True),
         Axis("right, %", low=0.0, high=100.0),
         (
             _series("training tokens", [p.step for p in points], [100 * p.accuracy for p in points], "bar", 1.5),
-            _series("held-out tokens", [p.step for p in held], [100 * p.tokens_right for p in held], "key", 2.0),
+            _series("held-out tokens", [p.step for p in held], tokens, "feed_forward", 2.0),
             _series("held-out rows", [p.step for p in held], [100 * p.sequences_right for p in held], "query", 2.5),
         ),
         names="legend",

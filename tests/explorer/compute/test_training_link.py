@@ -132,10 +132,10 @@ def test_a_folder_that_cannot_be_made_is_a_sentence(qtbot, linked, tmp_path, mon
 
 def test_what_ended_processes_left_is_removed_and_nothing_else(tmp_path, monkeypatch):
     monkeypatch.setenv("ATTENTION_EXPLORER_HOME", str(tmp_path))
-    own = training_folders.new_folder()
+    own = training_folders.new_folder("reverse")
     host = owners.own_mark().rsplit("-", 2)[0]
-    ended = own.with_name(f"{host}-{os.getpid()}-1-1")  # the number is this process's, which began later
-    elsewhere, thesis = own.with_name("another-computer-1-1-1"), own.with_name("thesis")
+    ended = own.parent.with_name(f"{host}-{os.getpid()}-1-1")  # the number is this process's, which began later
+    elsewhere, thesis = own.parent.with_name("another-computer-1-1-1"), own.parent.with_name("thesis")
     for folder in (ended, elsewhere, thesis):
         folder.mkdir()
         (folder / "file").write_text("x")
