@@ -145,7 +145,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         for option in self.options:
             yield from option.statement.names
         yield from (name for name in (self.number, self.click, self.word) if name is not None)
-        yield from figures_in(self.reveal)
+        yield from (*figures_in(self.question), *figures_in(self.reveal))
 
     def is_right(self, given: Value, figures: Mapping[str, Value]) -> bool:
         """Whether an answer is right: the number of an option, a number that was guessed, or a token's word."""

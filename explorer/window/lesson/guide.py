@@ -232,6 +232,8 @@ class LessonGuide(QObject):
 
     def _say(self, step: Step) -> None:
         self.column.text.say(step.said(step.say, self.figures))
+        if step.ask is not None:
+            self.column.question.say(step.said(step.ask.question, self.figures))
         self.column.question.set_ready(self.is_settled)
         right, asked = score(self.answers.values())
         self.column.score.setText(f"{right} of {asked} right" if asked else "")
@@ -256,7 +258,7 @@ class LessonGuide(QObject):
         ask = step.ask
         right = ask.is_right(given, self.figures)
         text = self.column.question.given_text
-        self.answers[self.at] = Answer(self.at, ask.question, text, self._truth(step, ask), right)
+        self.answers[self.at] = Answer(self.at, step.said(ask.question, self.figures), text, self._truth(step, ask), right)
         self.covers.lift()
         self.column.question.show_verdict(
             right, ask.right_options(self.figures), step.said(ask.reveal, self.figures) or self._truth(step, ask)

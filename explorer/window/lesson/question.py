@@ -83,10 +83,13 @@ class QuestionCard(QFrame):
         self._is_touched = False
         self._is_ready = False
 
+    def say(self, question: str) -> None:
+        """The question's words, with those of its figures that are there."""
+        self.question.setText(question)
+
     def show_question(self, ask: Ask, is_share: bool) -> None:
         """Begin anew. A number that `is_share` is guessed in per cent."""
         self._ask, self._token, self._is_share, self._is_touched = ask, "", is_share, False
-        self.question.setText(ask.question)
         for button in self._group.buttons():
             self._group.removeButton(button)
             self._options_column.removeWidget(button)
