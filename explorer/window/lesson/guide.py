@@ -258,7 +258,9 @@ class LessonGuide(QObject):
         ask = step.ask
         right = ask.is_right(given, self.figures)
         text = self.column.question.given_text
-        self.answers[self.at] = Answer(self.at, step.said(ask.question, self.figures), text, self._truth(step, ask), right)
+        self.answers[self.at] = Answer(
+            self.at, step.said(ask.question, self.figures), text, self._truth(step, ask), right
+        )
         self.covers.lift()
         self.column.question.show_verdict(
             right, ask.right_options(self.figures), step.said(ask.reveal, self.figures) or self._truth(step, ask)

@@ -76,7 +76,7 @@ panel = "map"
 now = {{ kind = "weight" }}
 before = {{ kind = "weight", unchanged = true }}
 [step.ask]
-question = "How much is left?"
+question = "It had {{before}}. How much is left?"
 options = [{{ say = "All", when = "now = before" }}, {{ say = "Nothing", when = "now = 0" }}]
 '''
 
@@ -172,7 +172,8 @@ def test_a_number_and_options_are_scored_by_the_model(window: MainWindow, tmp_pa
     question.reveal.click()
     guide.go_to(2)
     arrive(window)
-    assert float(guide.figures["before"]) > 0
+    asked = f"It had {100 * float(guide.figures['before']):.1f} %. How much is left?"
+    assert question.question.text() == asked
     question.options.findChildren(QPushButton)[-2].click()
     question.reveal.click()
     assert [guide.answers[at].right for at in (1, 2)] == [True, False]
@@ -183,7 +184,7 @@ def test_a_number_and_options_are_scored_by_the_model(window: MainWindow, tmp_pa
     window.menus["save_answers"].trigger()
     lines = target.read_text().splitlines()
     assert len(lines) == 3
-    assert lines[2] == "Trial,3,How much is left?,All,Nothing,0"
+    assert lines[2] == f"Trial,3,{asked},All,Nothing,0"
 
 
 def test_what_comes_next_cannot_be_read_while_it_is_asked(window: MainWindow) -> None:
