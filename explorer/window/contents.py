@@ -71,6 +71,7 @@ class Contents(QWidget):
         self.settings_bar = NoticeBar()
         """That settings, or what is done, cannot be kept on this disk."""
         self.offer_bar = NoticeBar()
+        self._below: list[QWidget] = []
         """Work of a window that was ended, to go on with."""
         self.step_bar = StepBar(self.session)
         self.input = InputPanel(self.session, self.hover)
@@ -115,6 +116,7 @@ class Contents(QWidget):
 
     def put_below(self, bar: QWidget) -> None:
         """Give `bar` the width of the window below the panels."""
+        self._below.append(bar)
         self._column.addWidget(bar)
 
     def start(self, loads: bool = True) -> None:
@@ -199,7 +201,8 @@ class Contents(QWidget):
     @property
     def chrome(self) -> tuple[QWidget, ...]:
         """What is about the window, and not about what the model does; notices stay where they are."""
-        return self.top_bar, self.panel_bar, self.session_bar, self.settings_bar, self.offer_bar
+        bars = (self.top_bar, self.panel_bar, self.session_bar, self.settings_bar, self.offer_bar)
+        return (*bars, *self._below)
 
     def show_script(self) -> None:
         """Show as PyTorch what the panel with the keyboard says, else the one that was brought to the front last."""

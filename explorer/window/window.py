@@ -152,6 +152,7 @@ class MainWindow(Shell):
         self.comparing = Comparing(self.session, self.sessions, self.dock_host)
         self.lessons = Lessons(self, contents, self.sessions)
         self.lessons.text_size_asked.connect(self._scale_for_lesson)
+        self.lessons.changed.connect(self._put_off_tour)
         self.presenter = Presenter(self, contents, self._set_presented_points)
         self.top_bar.open_asked.connect(self.choose_checkpoint)
         self.input.picture_asked.connect(self.dialogs.open_picture)
@@ -297,6 +298,11 @@ class MainWindow(Shell):
     def start_tour(self) -> None:
         """Begin the tour, or go on where it was left."""
         self.tour.begin()
+
+    def _put_off_tour(self) -> None:
+        """Who gives a lesson has no use for the offer of a tour beside it."""
+        if self.lessons.guide is not None and self._tour is not None and not self._tour.bar.isHidden():
+            self._tour.leave("later")
 
     def _keep_tour(self) -> None:
         """Remember where the tour is, and what became of its offer: a “never” stays."""

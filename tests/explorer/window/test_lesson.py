@@ -236,3 +236,13 @@ def test_what_is_on_screen_can_be_covered_and_guessed(window: MainWindow, hide: 
     question.reveal.click()
     assert guide.answers[0].right
     assert not covers(window)
+
+
+def test_the_offer_of_a_tour_gives_way_to_a_lesson(window: MainWindow) -> None:
+    path = window.lessons.path
+    assert path is not None
+    window.lessons.end()
+    window.tour.offer()
+    window.lessons.begin(path)
+    assert window.tour.bar.isHidden()
+    arrive(window)
