@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from explorer.console import complain, say
-from explorer.session.lesson_files import load, shipped_lessons
+from explorer.session.lesson_files import load
+from explorer.session.shipped_lessons import shipped_lessons
 
 if TYPE_CHECKING:
     from explorer.window.lesson.guide import LessonGuide

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from explorer.panels.registry import TITLES
-from explorer.session.lesson_files import load, shipped_lessons
+from explorer.session.lesson_files import load
+from explorer.session.shipped_lessons import shipped_lessons
 
 TABLE = Path(__file__).parent.parent / "docs" / "concepts.md"
 ROWS = [

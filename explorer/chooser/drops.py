@@ -6,7 +6,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QMimeData
 
-from explorer.session.lesson_files import is_lesson
+from explorer.session.shipped_lessons import is_lesson
 from models.files.regular_files import open_regular
 from models.files.sample_pictures import SUFFIXES
 from models.files.text_stream import SUFFIXES as TEXTS

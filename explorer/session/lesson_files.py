@@ -10,23 +10,18 @@ import re
 import tomllib
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from explorer import json_files
-from explorer.paths import resource
 from explorer.session import attn
 from explorer.session.kept import Kept, KeptState, SessionFile
 from explorer.session.lessons import Lesson, OpenLesson, Step
 from explorer.session.scenes import check_state
+from explorer.session.shipped_lessons import TOML
 from models.files.whole_files import not_written, write_whole
-
-ENDING = ".lesson"
-"""Of lessons made in the window."""
-TOML = ".toml"
 
 LARGEST = 512 * 1024
 """Bytes of a lesson's own text."""
@@ -40,11 +35,6 @@ class LessonError(ValueError):
     def __init__(self, sentence: str, line: int = 0) -> None:
         super().__init__(f"line {line}: {sentence}" if line else sentence)
         self.line = line
-
-
-def is_lesson(path: str) -> bool:
-    """Whether a path names a lesson by its ending."""
-    return path.lower().endswith((ENDING, TOML))
 
 
 def decode_toml(content: bytes, panels: Sequence[str] = ()) -> Lesson:
@@ -128,12 +118,6 @@ def save(opened: OpenLesson, path: Path) -> None:
         write_whole(path, content)
     except OSError as cause:
         raise ValueError(not_written("The lesson", path, cause)) from cause
-
-
-@cache
-def shipped_lessons() -> tuple[Path, ...]:
-    """Those that come along, in their order."""
-    return tuple(sorted(resource("lessons").glob(f"*{TOML}")))
 
 
 # --------------------------------------------------------------------------- what is wrong, and where

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from PySide6.QtGui import QAction, QActionGroup, QKeySequence
 from PySide6.QtWidgets import QMenu, QMenuBar
 
 from explorer.panels.input.panel import InputPanel
 from explorer.session.intents import SelectHead, SetView
-from explorer.session.lesson_files import shipped_lessons
-from explorer.session.lessons import Guess
 from explorer.session.session import Session
+from explorer.session.shipped_lessons import heading_of, shipped_lessons
 from explorer.session.state import State
 from explorer.theme import SEQUENTIAL_MAPS, ThemeName
 from explorer.window.comparing import Comparing
@@ -26,6 +25,9 @@ from explorer.window.presenter import Presenter
 from explorer.window.sessions import Sessions
 from explorer.window.states_menu import StatesMenu
 from explorer.window.top_bar import TopBar
+
+if TYPE_CHECKING:
+    from explorer.session.lessons import Guess
 
 _KEYS = {"flow": "F4", "compare": "F6"}
 """Keys of panels that are not counted from Ctrl+1 on."""
@@ -353,7 +355,8 @@ def _compare(window: Menued, menu: QMenu, actions: dict[str, QAction]) -> None:
 def _lessons(window: Menued, menu: QMenu, actions: dict[str, QAction]) -> None:
     lessons = window.lessons
     for number, path in enumerate(shipped_lessons(), start=1):
-        _add(menu, actions, f"lesson_{number}", lessons.title_of(path, number), "", partial(lessons.begin, path))
+        text = f"&{number}  {heading_of(path)}" if number < 10 else f"{number}  {heading_of(path)}"
+        _add(menu, actions, f"lesson_{number}", text, "", partial(lessons.begin, path))
     menu.addSeparator()
     tip = "A lesson that was made in this program, or written as TOML"
     _add(menu, actions, "open_lesson", "&Open a lesson…", "", lessons.open, tip)

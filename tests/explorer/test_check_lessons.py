@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QApplication
 
 from explorer import app
 from explorer.headless_lessons import checked
-from explorer.session.lesson_files import shipped_lessons
+from explorer.session.shipped_lessons import shipped_lessons
 from explorer.window.window import MainWindow
 from tests.explorer.real_window import opened_window
 

@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from PySide6.QtCore import QFileSystemWatcher, QObject, Qt, Signal
 from PySide6.QtWidgets import QDockWidget, QMainWindow
 
 from explorer.panels.registry import TITLES
-from explorer.session import lesson_files
 from explorer.session.intents import Show
-from explorer.session.lessons import Guess, OpenLesson, prediction
 from explorer.session.quiz import Answer, as_csv
+from explorer.session.shipped_lessons import ENDING, TOML
 from explorer.session.state import Notice
 from explorer.theme import Theme
 from explorer.widgets import asking
 from explorer.widgets.save_dialog import Kind, ask_where_to_save
 from explorer.window.contents import Contents
 from explorer.window.docks import Grip
-from explorer.window.lesson.column import LessonColumn
-from explorer.window.lesson.guide import LessonGuide
 from explorer.window.sessions import Sessions
 from models.files.whole_files import not_written, write_whole
 
-OPENED = f"Lessons (*{lesson_files.ENDING} *{lesson_files.TOML})"
-TABLE = Kind("Table", ".csv")
+if TYPE_CHECKING:  # needed with the first lesson, and not for the window to come up
+    from explorer.session.lessons import Guess, OpenLesson
+    from explorer.window.lesson.column import LessonColumn
+    from explorer.window.lesson.guide import LessonGuide
 
-log = logging.getLogger(__name__)
+OPENED = f"Lessons (*{ENDING} *{TOML})"
+TABLE = Kind("Table", ".csv")
 
 
 class Lessons(QObject):
@@ -54,16 +53,6 @@ class Lessons(QObject):
         """Those of the lesson that is given, or was given last."""
         return self._answers[1]
 
-    def title_of(self, path: Path, number: int) -> str:
-        """As a menu says it."""
-        try:
-            lesson = lesson_files.load(path).lesson
-        except ValueError:
-            log.exception("A lesson that comes along cannot be read.")
-            return path.stem
-        key = f"&{number}" if number < 10 else str(number)
-        return f"{key}  {lesson.title} ({lesson.minutes} minutes)"
-
     def open(self) -> None:
         """Let the person choose a lesson."""
         path = asking.file_to_open(self._window, "Open a lesson", "", OPENED)
@@ -72,6 +61,8 @@ class Lessons(QObject):
 
     def begin(self, path: Path, at: int = 0) -> None:
         """Give the lesson in a file. One that is none changes nothing; a sentence says what is wrong with it."""
+        from explorer.session import lesson_files
+
         names = tuple(panel.name for panel in self._contents.panels) or tuple(TITLES)
         try:
             opened = lesson_files.load(path, names)
@@ -84,6 +75,9 @@ class Lessons(QObject):
 
     def give(self, opened: OpenLesson, at: int = 0) -> None:
         """Give a lesson from its first step on, or another."""
+        from explorer.window.lesson.column import LessonColumn
+        from explorer.window.lesson.guide import LessonGuide
+
         self.end()
         column = LessonColumn()
         self._put_at_side(column)
@@ -98,6 +92,8 @@ class Lessons(QObject):
 
     def predict(self, hide: Guess) -> None:
         """Cover something of what is on screen, and ask for it."""
+        from explorer.session.lessons import prediction
+
         if hide in ("weight", "row"):
             self._contents.dock_host.raise_panel("map")
         self.give(prediction(hide))

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from explorer.panels.registry import TITLES
-from explorer.session import lesson_files
 from explorer.session.kept import KeptState, Screen
 from explorer.session.lesson_files import LARGEST, LessonError, decode_file, decode_toml, encode_file, load, save
 from explorer.session.lessons import Lesson, OpenLesson, Step
+from explorer.session.shipped_lessons import shipped_lessons
 from explorer.session.state import CorpusChoice, Document
 
 PANELS = tuple(TITLES)
@@ -114,7 +114,7 @@ OPENED = OpenLesson(
 def test_a_lesson_made_in_the_window_reads_back_equal(tmp_path: Path) -> None:
     save(OPENED, tmp_path / "a.lesson")
     assert load(tmp_path / "a.lesson", PANELS) == OPENED
-    shipped = decode_toml(lesson_files.shipped_lessons()[0].read_bytes())
+    shipped = decode_toml(shipped_lessons()[0].read_bytes())
     assert decode_file(encode_file(OpenLesson(shipped))).lesson == shipped
 
 

@@ -84,7 +84,7 @@ def test_in_and_out_leaves_everything_as_it_was(window: MainWindow, way_back: Qt
 def test_the_offer_of_a_tour_is_not_presented(window: MainWindow) -> None:
     window.tour.offer()
     key(window, Qt.Key.Key_F5)
-    wait_until(lambda: window.contents.one_panel.alone)
+    wait_until(lambda: bool(window.contents.one_panel.alone))
     assert window.tour.bar.isHidden()
     key(window, Qt.Key.Key_F5)
     wait_until(lambda: not window.contents.one_panel.alone)

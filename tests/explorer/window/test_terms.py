@@ -19,6 +19,7 @@ from explorer.glossary import glossary
 from explorer.panels.decoding.panel import DecodingPanel
 from explorer.panels.lookup.entries import ENTRIES
 from explorer.panels.lookup.panel import LookupPanel
+from explorer.panels.playground.form import example_of
 from explorer.panels.positions.panel import PositionsPanel
 from explorer.paths import resource
 from explorer.session.intents import SetView
@@ -28,6 +29,7 @@ from models.files.sample_pictures import SAMPLES
 from models.protocol.decoding import DecodeStepView
 from models.protocol.effects import EffectsView
 from models.protocol.prediction import PredictionView
+from models.textbook.tasks import TASKS, Task
 from tests.explorer.real_window import opened_window, settle, wait_until
 from tests.explorer.visible_texts import painted, texts_in
 
@@ -91,6 +93,7 @@ def said_by_model(window: MainWindow) -> frozenset[str]:
         *SHIPPED,
         *(path.stem for path in SAMPLES.rglob("*.jpg")),
         *(entry.key for entry in ENTRIES),
+        *(word for task in TASKS.values() for word in (task.name, *_example(task))),
         "banan",
         "grapes",
         "kiwi",
@@ -110,6 +113,12 @@ def said_by_model(window: MainWindow) -> frozenset[str]:
     if effects is not None:  # what a target may be chosen from, at its own position
         names |= {candidate.label.lstrip("␣") for candidate in effects.aim.candidates}
     return frozenset(word.casefold() for name in names for word in (name, *_WORD.findall(name)))
+
+
+def _example(task: Task) -> tuple[str, ...]:
+    """What the Playground shows of a task's rows, whole or cut."""
+    row = example_of(task, task.difficulty)
+    return tuple(text[:end] for text in (row.prompt, row.answer) for end in range(1, len(text) + 1))
 
 
 def shown_by(window: MainWindow) -> tuple[set[str], frozenset[str]]:
