@@ -5,18 +5,17 @@ A file whose process has ended was left behind: by a kill, or by a window that w
 
 from __future__ import annotations
 
-import re
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from explorer.owners import MARK, is_over, own_mark
+from explorer.owners import is_left_behind, own_mark
 from explorer.settings import folder
 from models.files.whole_files import remove_left_behind
 
 MOST_LEFT = 10
 """Files that were left behind, of which the oldest go."""
-_NAME = re.compile(MARK + r"-(?P<window>[0-9]{1,6})\.attn")
+_WINDOW = r"-[0-9]{1,6}\.attn"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +53,7 @@ def left_behind() -> list[Left]:
         return []
     for path in entries:
         with suppress(OSError):
-            name = _NAME.fullmatch(path.name)
-            if name is not None and path.is_file() and is_over(name["host"], int(name["pid"]), int(name["started"])):
+            if is_left_behind(path.name, _WINDOW) and path.is_file():
                 found.append(Left(path, path.stat().st_mtime))
     found.sort(key=lambda left: left.written, reverse=True)
     for old in found[MOST_LEFT:]:

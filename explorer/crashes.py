@@ -7,20 +7,18 @@ into a file that is open all the while. A program that ends as it should deletes
 from __future__ import annotations
 
 import faulthandler
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-import psutil
-
+from explorer.owners import is_left_behind, own_mark
 from explorer.settings import folder
 from explorer.version import __version__
 
 KEPT = 5
 """So many of the newest stay."""
 
-_TOLD = ".told"
+_FILE = r"(\.told)?\.txt"
 
 
 def crash_folder() -> Path:
@@ -30,7 +28,7 @@ def crash_folder() -> Path:
 @contextmanager
 def watched() -> Iterator[None]:
     """While this runs a crash leaves its file. Where none can be written, the program works without."""
-    path = crash_folder() / f"{os.getpid()}-{_started(os.getpid())}.txt"
+    path = crash_folder() / f"{own_mark()}.txt"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         file = path.open("w", encoding="utf-8")
@@ -61,28 +59,20 @@ def left_behind() -> list[Path]:
         return []
     fallen: list[Path] = []
     for path in found:
-        with suppress(OSError, ValueError):
-            pid, _, started = path.stem.removesuffix(_TOLD).partition("-")
-            if _started(int(pid)) == int(started):
+        with suppress(OSError):
+            if not is_left_behind(path.name, _FILE):
                 continue  # it runs
             says_why = len(path.read_bytes().splitlines()) > 1
             if not says_why or len(fallen) >= KEPT:
                 path.unlink()
             else:
                 fallen.append(path)
-    return [path for path in fallen if not path.stem.endswith(_TOLD)]
+    return [path for path in fallen if not path.stem.endswith(".told")]
 
 
-def told(paths: list[Path]) -> None:
-    """The person knows of these."""
-    for path in paths:
-        with suppress(OSError):
-            path.rename(path.with_name(f"{path.stem}{_TOLD}.txt"))
-
-
-def _started(pid: int) -> int:
-    """When a process started, in hundredths of seconds; 0 where there is none."""
+def told(path: Path) -> Path:
+    """The person knows of this one; where it lies from here on."""
     try:
-        return int(psutil.Process(pid).create_time() * 100)
-    except psutil.Error:
-        return 0
+        return path.rename(path.with_name(f"{path.stem}.told.txt"))
+    except OSError:
+        return path

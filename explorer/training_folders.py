@@ -6,15 +6,14 @@ its place, or at close; one whose process was killed goes at the next start.
 
 from __future__ import annotations
 
-import re
 import shutil
 from contextlib import suppress
 from pathlib import Path
 
-from explorer.owners import MARK, is_over, own_mark
+from explorer.owners import is_left_behind, own_mark
 from explorer.settings import folder
 
-_NAME = re.compile(MARK + r"-(?P<training>[0-9]{1,6})")
+_TRAINING = "-[0-9]{1,6}"
 
 
 def trainings_folder() -> Path:
@@ -45,8 +44,7 @@ def remove_left_behind() -> None:
     except OSError:
         return
     for path in entries:
-        name = _NAME.fullmatch(path.name)
-        if name is not None and is_over(name["host"], int(name["pid"]), int(name["started"])):
+        if is_left_behind(path.name, _TRAINING):
             shutil.rmtree(path, ignore_errors=True)
 
 

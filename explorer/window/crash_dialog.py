@@ -16,9 +16,8 @@ def tell_of_crashes(window: QWidget) -> QMessageBox | None:
     fallen = crashes.left_behind()
     if not fallen:
         return None
-    crashes.told(fallen)
-    newest = fallen[0].with_name(f"{fallen[0].stem}.told.txt")
-    return _dialog(window, newest if newest.is_file() else fallen[0])
+    newest, *_ = [crashes.told(path) for path in fallen]
+    return _dialog(window, newest)
 
 
 def _dialog(window: QWidget, path: Path) -> QMessageBox:

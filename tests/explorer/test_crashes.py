@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtWidgets import QWidget
 
-from explorer import crashes
+from explorer import crashes, owners
 from explorer.window.crash_dialog import tell_of_crashes
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -58,11 +58,14 @@ def test_one_that_was_killed_had_no_fault():
 def test_only_the_newest_are_kept_and_the_file_of_a_program_that_runs_is_left_alone():
     with crashes.watched():
         (own,) = crashes.crash_folder().iterdir()
+        host = owners.own_mark().rsplit("-", 2)[0]
+        elsewhere = crashes.crash_folder() / f"another{host}-{2**22}-1.txt"
+        elsewhere.write_text("Attention Explorer\n")
         for number in range(crashes.KEPT + 2):
-            path = crashes.crash_folder() / f"{2**22 + number}-{number}1.txt"
+            path = crashes.crash_folder() / f"{host}-{2**22 + number}-{number}1.txt"
             path.write_text("Attention Explorer\nFatal Python error\n")
             os.utime(path, (number, number))
         assert len(crashes.left_behind()) == crashes.KEPT
         left = set(crashes.crash_folder().iterdir())
-        assert own in left
-        assert len(left) == crashes.KEPT + 1
+        assert {own, elsewhere} <= left
+        assert len(left) == crashes.KEPT + 2
