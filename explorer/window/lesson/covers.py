@@ -105,8 +105,7 @@ class Covers(QObject):
                 self._covers.append(Cover(panel))
         if what in ("weight", "row", "map", "role"):
             self._covers.append(Cover(self._contents.input.strip))
-        place = self._map_place if what in ("weight", "row") else None
-        found = None if place is None else place(what)
+        found = self._map_place(what) if what in ("weight", "row") else None
         if found is not None:
             cover = Cover(found[0], lambda: (self._map_place(what) or found)[1])
             cover.pressed.connect(self._on_pressed)
@@ -133,25 +132,23 @@ class Covers(QObject):
 
     def _map_place(self, what: Hide) -> Place | None:
         """The selected cell of the map, or its row."""
-        panel, state = self._contents.made_panels.get("map"), self._contents.session.state
-        site = state.site
-        if panel is None or site is None:
-            return None
-        query, key = state.selection.query, state.selection.key
+        state = self._contents.session.state
         if what == "weight":
-            return panel.place_of("cell", site.ref, state.selection.head, query, key)
-        ends = [panel.place_of("cell", site.ref, state.selection.head, query, k) for k in (0, site.keys - 1)]
-        if ends[0] is None or ends[1] is None:
+            return self._cell(state.selection.key)
+        first, last = self._cell(0), None if state.site is None else self._cell(state.site.keys - 1)
+        return None if first is None or last is None else (first[0], first[1] | last[1])
+
+    def _cell(self, key: int) -> Place | None:
+        """Where the map has that key of the selected row."""
+        panel, state = self._contents.made_panels.get("map"), self._contents.session.state
+        if panel is None or state.site is None:
             return None
-        return ends[0][0], ends[0][1] | ends[1][1]
+        return panel.place_of("cell", state.site.ref, state.selection.head, state.selection.query, key)
 
     def _on_pressed(self, where: QPoint) -> None:
-        panel, state = self._contents.made_panels.get("map"), self._contents.session.state
-        site = state.site
-        if panel is None or site is None:
-            return
-        for key in range(site.keys):
-            place = panel.place_of("cell", site.ref, state.selection.head, state.selection.query, key)
+        site = self._contents.session.state.site
+        for key in () if site is None else range(site.keys):
+            place = self._cell(key)
             if place is not None and place[1].left() <= where.x() <= place[1].right() + 1:
                 self.clicked.emit(key)
                 return

@@ -189,10 +189,14 @@ class LessonGuide(QObject):
 
     def _on_arrived(self) -> None:
         self._is_arriving = False
+        self._cover()
+        self._follow(self._contents.session.state)
+
+    def _cover(self) -> None:
+        """Hide what is asked for, until it is answered."""
         step = self.step
         if step is not None and step.ask is not None and self.at not in self.answers:
             self.covers.hide(step.ask.hide)
-        self._follow(self._contents.session.state)
 
     # what it says
 
@@ -206,8 +210,7 @@ class LessonGuide(QObject):
         is_here = state.ran is not None and state.up_to_date and state.loading is None and state.example is None
         if is_here and not state.restored and self._inputs is None:
             self._inputs, self._selection = state.document.inputs, state.selection
-            if step.ask is not None and self.at not in self.answers:
-                self.covers.hide(step.ask.hide)
+            self._cover()
         self.column.away.setVisible(self._inputs is not None and not self._is_of_step(state))
         if is_here and self._is_of_step(state):
             self._compute(step, state)
@@ -242,13 +245,12 @@ class LessonGuide(QObject):
 
     def _ask(self, step: Step) -> None:
         ask, answer = step.ask, self.answers.get(self.at)
-        self.column.question.setVisible(ask is not None and answer is None)
+        self.column.question.setVisible(ask is not None)
         if ask is None:
             return
         is_share = ask.number is not None and step.figures[ask.number].kind in SHARES
         self.column.question.show_question(ask, is_share)
         if answer is not None:  # gone back to
-            self.column.question.show()
             self.column.question.show_verdict(answer.right, (), f"You said: {answer.given}. The model: {answer.truth}.")
 
     def _on_answer(self, given: Value) -> None:
@@ -256,15 +258,12 @@ class LessonGuide(QObject):
         if step is None or step.ask is None or not self.is_settled:
             return
         ask = step.ask
-        right = ask.is_right(given, self.figures)
-        text = self.column.question.given_text
-        self.answers[self.at] = Answer(
-            self.at, step.said(ask.question, self.figures), text, self._truth(step, ask), right
-        )
+        right, truth = ask.is_right(given, self.figures), self._truth(step, ask)
+        question, text = step.said(ask.question, self.figures), self.column.question.given_text
+        self.answers[self.at] = Answer(self.at, question, text, truth, right)
         self.covers.lift()
-        self.column.question.show_verdict(
-            right, ask.right_options(self.figures), step.said(ask.reveal, self.figures) or self._truth(step, ask)
-        )
+        reveal = step.said(ask.reveal, self.figures) or truth
+        self.column.question.show_verdict(right, ask.right_options(self.figures), reveal)
         self._say(step)
         self.moved.emit()
 

@@ -34,7 +34,6 @@ class QuestionCard(QFrame):
 
     def __init__(self) -> None:
         super().__init__()
-        self.setProperty("role", "card")
         self.question = wrapped("", "title")
         self.question.setTextFormat(Qt.TextFormat.PlainText)
         self.options = QWidget()
@@ -79,7 +78,8 @@ class QuestionCard(QFrame):
         column.addWidget(self.said)
         self._ask: Ask | None = None
         self._token = ""
-        self._is_share = False
+        self._scale = 1
+        """What a number is shown times: a share in per cent."""
         self._is_touched = False
         self._is_ready = False
 
@@ -89,7 +89,7 @@ class QuestionCard(QFrame):
 
     def show_question(self, ask: Ask, is_share: bool) -> None:
         """Begin anew. A number that `is_share` is guessed in per cent."""
-        self._ask, self._token, self._is_share, self._is_touched = ask, "", is_share, False
+        self._ask, self._token, self._scale, self._is_touched = ask, "", 100 if is_share else 1, False
         for button in self._group.buttons():
             self._group.removeButton(button)
             self._options_column.removeWidget(button)
@@ -106,7 +106,7 @@ class QuestionCard(QFrame):
         self.clicked.setVisible(ask.click is not None)
         self.clicked.setText(_CLICK)
         self.word.clear()
-        scale = 100 if is_share else 1
+        scale = self._scale
         width = (ask.high - ask.low) * scale
         self.number.blockSignals(True)
         self.number.setDecimals(0 if width >= 50 else 2)
@@ -145,7 +145,7 @@ class QuestionCard(QFrame):
         if ask.options:
             return None if self._group.checkedId() < 0 else float(self._group.checkedId())
         if ask.number is not None:
-            return self.number.value() / (100 if self._is_share else 1) if self._is_touched else None
+            return self.number.value() / self._scale if self._is_touched else None
         return (self._token if ask.click is not None else self.word.text().strip()) or None
 
     @property
