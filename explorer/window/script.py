@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut, QTextCursor
 from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
@@ -15,7 +13,7 @@ from explorer.widgets.elided_label import ElidedLabel
 from explorer.widgets.python_colours import PythonColours
 from explorer.widgets.save_dialog import Kind, ask_where_to_save
 from explorer.widgets.small_screens import room_for
-from models.files.whole_files import not_written, replacing
+from models.files.whole_files import not_written, write_whole
 from models.protocol.request import Request
 from models.protocol.scripts import ScriptRequest, ScriptView
 
@@ -108,7 +106,7 @@ class ScriptWindow(QDialog):
         if path is None:
             return
         try:
-            write(path, self.code)
+            write_whole(path, self.code.encode())
         except OSError as error:
             self.note.setText(not_written("The script", path, error))
             return
@@ -156,9 +154,3 @@ def needs(code: str) -> str:
     if "from transformers " in code:
         return "Runs with torch and transformers, and opens the checkpoint's folder; nothing is fetched."
     return "Runs by itself, with torch alone: all numbers are in it."
-
-
-def write(path: Path, code: str) -> None:
-    """Raises OSError where the file cannot be written; one that is not whole is never left."""
-    with replacing(path) as unfinished:
-        unfinished.write_text(code, encoding="utf-8", newline="\n")
