@@ -355,7 +355,7 @@ def _compare(window: Menued, menu: QMenu, actions: dict[str, QAction]) -> None:
 def _lessons(window: Menued, menu: QMenu, actions: dict[str, QAction]) -> None:
     lessons = window.lessons
     for number, path in enumerate(shipped_lessons(), start=1):
-        text = f"&{number}  {heading_of(path)}" if number < 10 else f"{number}  {heading_of(path)}"
+        text = f"{'&' if number < 10 else ''}{number}  {heading_of(path)}"
         _add(menu, actions, f"lesson_{number}", text, "", partial(lessons.begin, path))
     menu.addSeparator()
     tip = "A lesson that was made in this program, or written as TOML"

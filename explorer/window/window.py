@@ -213,13 +213,14 @@ class MainWindow(Shell):
         self.once_painted(self._start)
 
     def _start(self) -> None:
+        from explorer.session.shipped_lessons import is_lesson
         from models.files.catalogue import FIRST
 
         session = self.first_session
-        is_lesson = session is not None and session.suffix.lower() in (".lesson", ".toml")
-        self.contents.start(loads=session is None or is_lesson)
-        if session is not None and is_lesson:
-            self.lessons.begin(session)
+        lesson = session if session is not None and is_lesson(session.name) else None
+        self.contents.start(loads=session is None or lesson is not None)
+        if lesson is not None:
+            self.lessons.begin(lesson)
         elif session is not None:
             self.sessions.open_path(session, failed=self.session.start)
         if self.autosave is not None:
