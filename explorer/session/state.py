@@ -230,6 +230,11 @@ class State:
         return replace(found, steps=self.snapshots) if found is not None and self.snapshots else found
 
     @property
+    def is_learning(self) -> bool:
+        """Whether a model learns in this window."""
+        return self.learning is not None and self.learning.is_under_way
+
+    @property
     def question(self) -> HeadQuestion | None:
         """What every head of the run is asked."""
         return self.document.heads.question

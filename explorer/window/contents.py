@@ -71,8 +71,8 @@ class Contents(QWidget):
         self.settings_bar = NoticeBar()
         """That settings, or what is done, cannot be kept on this disk."""
         self.offer_bar = NoticeBar()
-        self._below: list[QWidget] = []
         """Work of a window that was ended, to go on with."""
+        self._below: list[QWidget] = []
         self.step_bar = StepBar(self.session)
         self.input = InputPanel(self.session, self.hover)
         self.one_panel = OnePanelHost()
@@ -168,7 +168,8 @@ class Contents(QWidget):
         loaded = new.results.loaded
         if loaded is not None and loaded is not old.results.loaded:
             before = old.results.loaded
-            front = "" if before is None or new.restored or _is_learning(new) else self._front_for(before, loaded)
+            # the panel of a model that learns here stays in front
+            front = "" if before is None or new.restored or new.is_learning else self._front_for(before, loaded)
             self._show_what_suits(before, loaded)
             if front in self.dock_host.docks:
                 self.dock_host.raise_panel(front)
@@ -343,8 +344,3 @@ class Contents(QWidget):
         notice = self.session.state.notice
         if notice is not None and isinstance(notice.action, Intent):
             self.session.dispatch(notice.action)
-
-
-def _is_learning(state: State) -> bool:
-    """Whether a model learns in this window: its panel stays in front."""
-    return state.learning is not None and state.learning.is_under_way

@@ -81,7 +81,7 @@ class PlaygroundPanel(Panel):
     # what it shows
 
     def is_at_work(self, state: State) -> bool:
-        return state.learning is not None and state.learning.is_under_way
+        return state.is_learning
 
     def wants(self, state: State) -> Request | None:
         return PlanRequest(asked=self._planned)
@@ -97,10 +97,11 @@ class PlaygroundPanel(Panel):
 
     def _show_plan(self, state: State) -> None:
         plan = state.results.of(PlanView)
-        refused = plan is not None and plan.request.asked == self._planned and bool(plan.sentence)
-        if plan is not None and plan.request.asked == self._planned:
-            self.form.say(plan.sentence or f"A model of {plan.parameters:,} parameters.", refused)
-        self.train.setEnabled(not refused)
+        if plan is None or plan.request.asked != self._planned:
+            self.train.setEnabled(True)
+            return
+        self.form.say(plan.sentence or f"A model of {plan.parameters:,} parameters.", bool(plan.sentence))
+        self.train.setEnabled(not plan.sentence)
 
     def _show_buttons(self, training: TrainingState | None) -> None:
         phase = "" if training is None else training.phase
