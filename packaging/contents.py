@@ -36,7 +36,7 @@ EXCLUDED_MODULES = [
     # downloads are written by code of ours
     "hf_xet",
     # found beside optional imports of others: keyrings, servers, databases, terminals
-    *("cryptography", "keyring", "secretstorage", "OpenSSL", "sqlite3", "readline", "curses", "ensurepip", "IPython"),
+    *("cryptography", "keyring", "secretstorage", "OpenSSL", "sqlite3", "readline", "curses", "ensurepip"),
     "torch.utils.tensorboard",
     # Qt that is never drawn with
     *(f"PySide6.{name}" for name in ("QtQml", "QtQuick", "QtNetwork", "QtSql", "QtTest")),

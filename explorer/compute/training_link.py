@@ -136,7 +136,6 @@ class TrainingProcess:
             if isinstance(message, Failed):
                 if message.cause:
                     log.warning("%s\n%s", message.sentence, message.cause)
-                self._to_tell.put(None)
                 return True
 
     @staticmethod
