@@ -18,13 +18,11 @@ from explorer.session.intents import (
     SelectHead,
     SelectQuery,
 )
-from explorer.session.named_tokens import Count, Word
+from explorer.session.named_tokens import Count, Place, Word
 from explorer.session.state import Selection, State, site_of
 from explorer.session.texts import alone
 from models.protocol.named_tokens import position_of
 from models.protocol.values import SiteRef, Token, site_tokens
-
-_Place = Annotated[int, msgspec.Meta(ge=0, le=1000)]
 
 
 class Goal(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -35,8 +33,8 @@ class Goal(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     plain: bool = False  # nothing is changed in the model
     panel: Word | None = None  # can be seen
     stack: Literal["decoder", "encoder", "cross"] = "decoder"
-    layer: _Place | None = None
-    head: _Place = 0
+    layer: Place | None = None
+    head: Place = 0
     query: Word | None = None  # and which of those alike
     query_place: Count = 1
     key: Word | None = None

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,8 @@ from explorer.session.kept import Kept, KeptState, SessionFile
 from explorer.session.lessons import Lesson, OpenLesson, Step
 from explorer.session.scenes import check_state
 from explorer.session.shipped_lessons import TOML
+from explorer.session.state import Document
+from explorer.session.view_options import ViewOptions
 from models.files.whole_files import not_written, write_whole
 
 LARGEST = 512 * 1024
@@ -95,8 +96,7 @@ def encode_file(opened: OpenLesson) -> bytes:
     content = json_files.encode(opened.lesson)
     if len(content) > LARGEST:
         raise ValueError(f"This lesson's text takes {len(content):,} bytes, and {LARGEST:,} are read at most.")
-    present = opened.states[0] if opened.states else KeptState(_scene_of(opened.lesson))
-    return attn.encode(SessionFile(present, Kept(opened.states, members=((_MEMBER, content),))))
+    return attn.encode(SessionFile(_present(opened), Kept(opened.states, members=((_MEMBER, content),))))
 
 
 def load(path: Path, panels: Sequence[str] = ()) -> OpenLesson:
@@ -188,8 +188,9 @@ def line_of(text: str, path: str) -> int:
     return line + 1
 
 
-def _scene_of(lesson: Lesson) -> Any:
-    from explorer.session.state import Document
-
-    scene = next((step.show for step in lesson.step if step.show is not None), None)
-    return Document() if scene is None else replace(scene.document(Document().view))
+def _present(opened: OpenLesson) -> KeptState:
+    """What the file shows to a program that takes it for a session."""
+    if opened.states:
+        return opened.states[0]
+    scene = next((step.show for step in opened.lesson.step if step.show is not None), None)
+    return KeptState(Document() if scene is None else scene.document(ViewOptions()))

@@ -16,7 +16,7 @@ from msgspec import Meta
 
 from explorer.session.goals import Goal
 from explorer.session.kept import KeptState
-from explorer.session.named_tokens import Count, Word
+from explorer.session.named_tokens import Count, Place, Word
 from explorer.session.scenes import Scene
 from explorer.session.state import Selection
 from explorer.session.statements import NAME, Statement, Value, statement
@@ -43,7 +43,6 @@ _Prose = Annotated[str, Meta(max_length=6000)]
 _Sentence = Annotated[str, Meta(min_length=1, max_length=600)]
 _Name = Annotated[str, Meta(pattern=f"^{NAME}$")]
 _Said = Annotated[str, Meta(min_length=3, max_length=300)]
-_Place = Annotated[int, Meta(ge=0, le=1000)]
 
 _IN_BRACES = re.compile(r"\{([^{}\n]*)\}")
 
@@ -53,8 +52,8 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     kind: FactKind
     stack: Literal["decoder", "encoder", "cross"] | None = None
-    layer: _Place | None = None
-    head: _Place | None = None
+    layer: Place | None = None
+    head: Place | None = None
     query: Word | None = None
     query_place: Count = 1
     key: Word | None = None

@@ -15,7 +15,7 @@ from explorer.session import files
 from explorer.session.decoding import Decoding
 from explorer.session.effects_choices import EffectsChoices
 from explorer.session.kept import KeptState, Screen, Value
-from explorer.session.named_tokens import Count, Word
+from explorer.session.named_tokens import Count, Place, Word
 from explorer.session.state import BatchText, Compared, Document, InterventionItem, Selection
 from explorer.session.view_options import Block, Distance, Normalisation, ViewOptions
 from models.files.catalogue import SHIPPED
@@ -26,9 +26,7 @@ from models.protocol.values import SiteRef
 SMALLEST_TEXT, LARGEST_TEXT = 0.8, 2.5
 
 _Text = Annotated[str, Meta(max_length=4000)]
-_Place = Annotated[int, Meta(ge=0, le=1000)]
-_Short = Annotated[str, Meta(max_length=4000)]
-_Choices = Annotated[dict[Word, bool | int | float | _Short], Meta(max_length=50)]
+_Choices = Annotated[dict[Word, bool | int | float | _Text], Meta(max_length=50)]
 
 _ON_A_HUB = re.compile(r"hf://[\w.-]{1,96}/[\w.-]{1,96}(:[\w.-]{1,96}\.gguf)?")
 _STEP_OF_A_RUN = re.compile(r"(?P<name>[\w.-]{1,60})@\d{1,9}")
@@ -55,8 +53,8 @@ class Input(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     picture: _Text = ""
     others: Annotated[tuple[_Text, ...], Meta(max_length=16)] = ()  # texts that are run together with it
     stack: files.Stack = "decoder"
-    layer: _Place | None = None  # None: the head that the program would choose
-    head: _Place = 0
+    layer: Place | None = None  # None: the head that the program would choose
+    head: Place = 0
     query: Word | None = None  # and which of those alike
     query_place: Count = 1
     key: Word | None = None
