@@ -5,7 +5,6 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QButtonGroup,
-    QDoubleSpinBox,
     QFrame,
     QHBoxLayout,
     QLabel,
@@ -18,7 +17,9 @@ from PySide6.QtWidgets import (
 
 from explorer.session.lessons import Ask
 from explorer.session.statements import Value
+from explorer.widgets.number_field import RealBox
 from explorer.widgets.page import wrapped
+from explorer.window.lesson.option_button import OptionButton
 
 _FINE = 200
 """Positions of the slider of a number card."""
@@ -42,7 +43,7 @@ class QuestionCard(QFrame):
         self._options_column.setSpacing(4)
         self._group = QButtonGroup(self)
         self._group.idClicked.connect(lambda _: self._enable())
-        self.number, self.slider = QDoubleSpinBox(), QSlider(Qt.Orientation.Horizontal)
+        self.number, self.slider = RealBox(), QSlider(Qt.Orientation.Horizontal)
         self.slider.setRange(0, _FINE)
         self.slider.setAccessibleName("Your guess")
         self.number.setAccessibleName("Your guess, as a number")
@@ -95,9 +96,7 @@ class QuestionCard(QFrame):
             self._options_column.removeWidget(button)
             button.deleteLater()
         for index, option in enumerate(ask.options):
-            button = QPushButton(f"{chr(ord('A') + index)}   {option.say.replace('&', '&&')}")
-            button.setCheckable(True)
-            button.setProperty("role", "option")
+            button = OptionButton(chr(ord("A") + index), option.say)
             self._group.addButton(button, index)
             self._options_column.addWidget(button)
         self.options.setVisible(bool(ask.options))
@@ -165,7 +164,8 @@ class QuestionCard(QFrame):
         self.verdict.show()
         for index in right_options:
             button = self._group.button(index)
-            button.setText(f"{button.text()}   ✓")
+            if isinstance(button, OptionButton):
+                button.mark_right()
         self.said.setText(said)
         self.said.setVisible(bool(said))
 

@@ -168,6 +168,7 @@ def test_a_number_and_options_are_scored_by_the_model(window: MainWindow, tmp_pa
     arrive(window)
     question = guide.column.question
     assert question.number.suffix() == " %"
+    assert question.number.valueFromText("٦٨ %") == 68  # the digits of any script
     question.number.setValue(100 * float(guide.figures["share"]))
     question.reveal.click()
     guide.go_to(2)
