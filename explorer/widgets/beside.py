@@ -18,10 +18,10 @@ def beside(*widgets: QWidget) -> QWidget:
     return row
 
 
-def flowing(*widgets: QWidget) -> QWidget:
+def flowing(*widgets: QWidget, gap: int = 6) -> QWidget:
     """Beside each other; what has no room goes to the next line."""
     row = QWidget()
-    lines = FlowLayout(row, gap=6)
+    lines = FlowLayout(row, gap=gap)
     for widget in widgets:
         lines.addWidget(widget)
     return row

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from PySide6.QtWidgets import QAbstractButton, QAbstractSlider, QDoubleSpinBox, QSpinBox, QWidget
+from PySide6.QtWidgets import QAbstractButton, QAbstractSlider, QComboBox, QDoubleSpinBox, QSpinBox, QWidget
 
 from explorer.widgets.segments import Segments
 
@@ -63,6 +63,15 @@ def text_choice(
         lambda: text if len(text := get()) <= LONGEST else "",
         lambda value: choose(str(value)),
         lambda value: isinstance(value, str) and (len(value) <= LONGEST if texts is None else value in texts),
+    )
+
+
+def data_choice(box: QComboBox) -> Choice:
+    """Of a list whose entries have words as their data, by these."""
+    return text_choice(
+        lambda: str(box.currentData()),
+        lambda word: box.setCurrentIndex(box.findData(word)),
+        [box.itemData(i) for i in range(box.count())],
     )
 
 

@@ -12,6 +12,7 @@ from explorer.session.decoding import Decoding
 from explorer.widgets.flow_layout import FlowLayout
 from explorer.widgets.number_field import NumberField
 from explorer.widgets.page import wrapped
+from explorer.widgets.role import set_role
 from explorer.widgets.segments import Segments
 from models.protocol.decoding_settings import DecodeSettings, Strategy
 
@@ -123,9 +124,7 @@ class DecodeKnobs(QWidget):
         text = self.problem or remark(self.settings)
         self.remark.setText(text)
         self.remark.setVisible(bool(text))
-        self.remark.setProperty("role", "mark" if self.problem else "dim")
-        self.remark.style().unpolish(self.remark)
-        self.remark.style().polish(self.remark)
+        set_role(self.remark, "mark" if self.problem else "dim")
 
     def _read(self) -> Decoding:
         """What the fields that show say; the others keep their numbers. Raises ValueError with a sentence."""

@@ -6,7 +6,7 @@ from PySide6.QtCore import QSize, Signal, SignalInstance
 from PySide6.QtWidgets import QCheckBox, QLabel, QVBoxLayout, QWidget
 
 from explorer.panels.playground.switches import Choose, Flag, Real, Switch, Whole
-from explorer.widgets.choices_kept import Choice, choice_of, text_choice
+from explorer.widgets.choices_kept import Choice, choice_of, data_choice
 from explorer.widgets.number_field import RealBox, WholeBox
 from explorer.widgets.whole_list_box import WholeListBox
 
@@ -74,17 +74,12 @@ def _control(switch: Switch, changed: SignalInstance) -> tuple[QWidget, Choice]:
         box.toggled.connect(lambda _: changed.emit())
         return box, choice_of(box)
     if isinstance(kind, Choose):
-        words = kind
         listed = WholeListBox()
-        listed.setMinimumContentsLength(min(_CHARACTERS, max(len(label) for _, label in words.words)))
-        for word, label in words.words:
+        listed.setMinimumContentsLength(min(_CHARACTERS, max(len(label) for _, label in kind.words)))
+        for word, label in kind.words:
             listed.addItem(label, word)
         listed.currentIndexChanged.connect(lambda _: changed.emit())
-        return listed, text_choice(
-            lambda: str(listed.currentData()),
-            lambda word: listed.setCurrentIndex(listed.findData(word)),
-            [word for word, _ in words.words],
-        )
+        return listed, data_choice(listed)
     field: WholeBox | RealBox
     if isinstance(kind, Whole):
         field = WholeBox()

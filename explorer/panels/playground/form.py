@@ -10,11 +10,11 @@ from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
 from explorer.panels.playground.fields import SwitchField
 from explorer.panels.playground.switches import GROUPS
 from explorer.widgets.beside import flowing
-from explorer.widgets.choices_kept import Choice, text_choice
-from explorer.widgets.flow_layout import FlowLayout
+from explorer.widgets.choices_kept import Choice, data_choice, text_choice
 from explorer.widgets.notes_field import NotesField
 from explorer.widgets.number_field import WholeBox
 from explorer.widgets.page import wrapped
+from explorer.widgets.role import set_role
 from explorer.widgets.segments import Segments
 from explorer.widgets.whole_list_box import WholeListBox
 from models.protocol.training_messages import MOST_TEXT, Asked
@@ -46,7 +46,8 @@ class Form(QWidget):
             box.setRange(1, most)
             box.setValue(value)
             box.setAccessibleName("How long")
-        self.fields = [SwitchField(switch) for _, group in GROUPS for switch in group]
+        self._groups = [(title, [SwitchField(switch) for switch in group]) for title, group in GROUPS]
+        self.fields = [field for _, group in self._groups for field in group]
         self.set_back = QPushButton("Set back")
         self.set_back.setToolTip("All switches as they are at first")
         self.sentence = wrapped()
@@ -87,16 +88,11 @@ class Form(QWidget):
         column.addWidget(self.text)
         column.addWidget(flowing(self.limit, self.seconds, self.steps, _named("Seed", self.seed), self.set_back))
         column.addWidget(self.sentence)
-        fields = iter(self.fields)
-        for title, group in GROUPS:
+        for title, group in self._groups:
             heading = QLabel(title)
             heading.setProperty("role", "title")
             column.addWidget(heading)
-            lines = QWidget()
-            flow = FlowLayout(lines, gap=14, line_gap=6)
-            for _ in group:
-                flow.addWidget(next(fields))
-            column.addWidget(lines)
+            column.addWidget(flowing(*group, gap=14))
         column.addStretch(1)
 
     def _connect(self) -> None:
@@ -127,13 +123,8 @@ class Form(QWidget):
 
     def kept(self) -> dict[str, Choice | QWidget]:
         """What a session file keeps, by name."""
-        task = text_choice(
-            lambda: str(self.task.currentData()),
-            lambda name: self.task.setCurrentIndex(self.task.findData(name)),
-            [*TASKS, TEXT],
-        )
         return {
-            "task": task,
+            "task": data_choice(self.task),
             "difficulty": self.difficulty,
             "limit": self.limit,
             "seconds": self.seconds,
@@ -146,11 +137,7 @@ class Form(QWidget):
     def say(self, sentence: str, is_refusal: bool) -> None:
         """What is said beside the form: why it cannot be trained, or how large the model is."""
         self.sentence.setText(sentence)
-        role = "warning" if is_refusal else "dim"
-        if self.sentence.property("role") != role:
-            self.sentence.setProperty("role", role)
-            self.sentence.style().unpolish(self.sentence)
-            self.sentence.style().polish(self.sentence)
+        set_role(self.sentence, "warning" if is_refusal else "dim")
 
     # what a person does
 
@@ -210,8 +197,4 @@ def _short(text: str, most: int = 14) -> str:
 def _named(label: str | QLabel, widget: QWidget) -> QWidget:
     shown = QLabel(label) if isinstance(label, str) else label
     shown.setBuddy(widget)
-    row = QWidget()
-    lines = FlowLayout(row, gap=6)
-    lines.addWidget(shown)
-    lines.addWidget(widget)
-    return row
+    return flowing(shown, widget)

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLabel, QPushButt
 
 from explorer.theme import SMALLEST_FONT
 from explorer.widgets.page import wrapped
+from explorer.widgets.role import set_role
 from explorer.widgets.small_screens import is_low
 
 Button = Literal["back", "show", "next", "later", "never"]
@@ -119,11 +120,7 @@ class TourBar(QFrame):
             had_focus = self.window().focusWidget() is button
             button.setVisible(name in buttons)
             button.setText(buttons.get(name, ""))
-            role = "primary" if name == primary else None
-            if button.property("role") != role:
-                button.setProperty("role", role)
-                button.style().unpolish(button)
-                button.style().polish(button)
+            set_role(button, "primary" if name == primary else None)
             if had_focus and name not in buttons and primary is not None:
                 self.buttons[primary].setFocus()
 
