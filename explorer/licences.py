@@ -68,15 +68,21 @@ def document() -> str:
         return collected(installed(STANDS_ON))
 
 
-def installed(names: Iterable[str]) -> list[str]:
-    """Those of `names` that are installed, with all that they require, sorted."""
+def installed(requirements: Iterable[str]) -> list[str]:
+    """Normalized names of the `requirements` that are installed, with all that they require, sorted."""
     from packaging.requirements import Requirement
     from packaging.utils import canonicalize_name
 
+    def applying(lines: Iterable[str], extras: Iterable[str] = ()) -> list[Requirement]:
+        wanted = map(Requirement, lines)
+        here = [{"extra": extra} for extra in ("", *extras)]
+        return [one for one in wanted if one.marker is None or any(map(one.marker.evaluate, here))]
+
     found: set[str] = set()
-    waiting = [canonicalize_name(name) for name in names]
+    waiting = applying(requirements)
     while waiting:
-        name = waiting.pop()
+        wanted = waiting.pop()
+        name = canonicalize_name(wanted.name)
         if name in found:
             continue
         try:
@@ -84,9 +90,7 @@ def installed(names: Iterable[str]) -> list[str]:
         except PackageNotFoundError:
             continue
         found.add(name)
-        for one in map(Requirement, required):
-            if one.marker is None or one.marker.evaluate({"extra": ""}):
-                waiting.append(canonicalize_name(one.name))
+        waiting += applying(required, wanted.extras)
     return sorted(found)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 import sys
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
-from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+from explorer import licences
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -95,26 +95,7 @@ def requirements() -> tuple[str, ...]:
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
-    waiting = [Requirement(line) for line in project["dependencies"]]
-    waiting += [Requirement(line) for extra in EXTRAS for line in extras[extra]]
-    found: dict[str, None] = {}
-    while waiting:
-        wanted = waiting.pop()
-        name = canonicalize_name(wanted.name)
-        if name in found or (wanted.marker is not None and not wanted.marker.evaluate({"extra": ""})):
-            continue
-        try:
-            listed = distribution(name).requires or []
-        except PackageNotFoundError:
-            continue
-        found[name] = None
-        for extra in {"", *wanted.extras}:
-            waiting += [
-                Requirement(line)
-                for line in listed
-                if (marker := Requirement(line).marker) is None or marker.evaluate({"extra": extra})
-            ]
-    return tuple(sorted(found))
+    return tuple(licences.installed([*project["dependencies"], *(line for name in EXTRAS for line in extras[name])]))
 
 
 NOT_FROZEN = frozenset(
@@ -152,9 +133,9 @@ def data_files() -> list[tuple[str, str]]:
     files += collect_data_files("explorer") + collect_data_files("models")
     for name in frozen():
         files += copy_metadata(name)
-    licences = Path(made_folder()) / "THIRD-PARTY-LICENCES.md"
-    if licences.is_file():
-        files.append((str(licences), "explorer/resources"))
+    texts = Path(made_folder()) / licences.NAME
+    if texts.is_file():
+        files.append((str(texts), "explorer/resources"))
     return list(dict.fromkeys(files))
 
 
