@@ -337,13 +337,14 @@ def _write_picture(args: argparse.Namespace, asked: Given) -> str:
 
 def _write_picture_of(args: argparse.Namespace, asked: Given, width: int, height: int, path: Path) -> str:
     """Wait for a window that is on no screen to show what `args` ask for. Returns a sentence where it does not."""
-    from PySide6.QtCore import QDeadlineTimer, QEventLoop, QTimer
+    from PySide6.QtCore import QDeadlineTimer
     from PySide6.QtWidgets import QApplication
 
     from explorer.settings import Settings
     from explorer.window.display import why_unreadable
     from explorer.window.saving import save_picture
     from explorer.window.screen import show_screen
+    from explorer.window.waiting import wait_for
     from explorer.window.window import MainWindow
 
     app = QApplication.instance() or QApplication(sys.argv[:1])
@@ -354,20 +355,13 @@ def _write_picture_of(args: argparse.Namespace, asked: Given, width: int, height
     window.show()
     window.start()
     deadline = QDeadlineTimer(int(TIMEOUT_SECONDS * 1000))
-    waker = QTimer()
-    waker.start(20)  # with a time limit of its own processEvents would not sleep
-
-    def settle() -> None:
-        while not window.is_settled() and not deadline.hasExpired():
-            app.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents)
-
-    settle()
+    wait_for(window.is_settled, deadline)
     show_screen(window.contents, asked.screen)
-    settle()
+    wait_for(window.is_settled, deadline)
     notice = window.session.state.notice
     if args.cut and notice is not None and isinstance(notice.action, (SetText, SetTarget)):
         window.session.dispatch(notice.action)
-        settle()
+        wait_for(window.is_settled, deadline)
     app.processEvents()  # what the last answer changed is laid out anew
     loaded, notice = window.session.state.results.loaded, window.session.state.notice
     sentence = notice.text if notice is not None and notice.kind != "info" else ""

@@ -74,20 +74,21 @@ def checked(window: MainWindow, path: Path) -> Iterator[tuple[str, bool]]:
 
 def _wait(window: MainWindow, guide: LessonGuide) -> str:
     """Until the step is on screen; a sentence where it does not come."""
-    from PySide6.QtCore import QDeadlineTimer, QEventLoop, QTimer
-    from PySide6.QtWidgets import QApplication
+    from PySide6.QtCore import QDeadlineTimer
 
-    deadline = QDeadlineTimer(int(SECONDS_A_STEP * 1000))
-    waker = QTimer()
-    waker.start(20)
-    while not deadline.hasExpired():
+    from explorer.window.waiting import wait_for
+
+    def has_failed() -> bool:
         notice = window.session.state.notice
-        if notice is not None and notice.kind == "error":
-            return notice.text
-        if guide.is_settled and window.is_settled():
-            return ""
-        QApplication.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents)
+        return notice is not None and notice.kind == "error"
+
+    def is_over() -> bool:
+        return has_failed() or (guide.is_settled and window.is_settled())
+
+    in_time = wait_for(is_over, QDeadlineTimer(int(SECONDS_A_STEP * 1000)))
     notice = window.session.state.notice
+    if in_time:
+        return notice.text if notice is not None and has_failed() else ""
     said = "" if notice is None else f": {notice.text}"
     return f"it is not on screen after {SECONDS_A_STEP:.0f} seconds{said}"
 

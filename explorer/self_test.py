@@ -212,15 +212,12 @@ def _open_window() -> MainWindow:
 
 
 def _settle(window: MainWindow) -> None:
-    from PySide6.QtCore import QDeadlineTimer, QEventLoop, QTimer
-    from PySide6.QtWidgets import QApplication
+    from PySide6.QtCore import QDeadlineTimer
 
-    deadline, waker = QDeadlineTimer(int(_WINDOW_SECONDS * 1000)), QTimer()
-    waker.start(20)  # with a time limit of its own processEvents would not sleep
-    while not window.is_settled():
-        QApplication.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents)
-        if deadline.hasExpired():
-            raise TimeoutError(f"the window has not settled within {_WINDOW_SECONDS:.0f} seconds")
+    from explorer.window.waiting import wait_for
+
+    if not wait_for(window.is_settled, QDeadlineTimer(int(_WINDOW_SECONDS * 1000))):
+        raise TimeoutError(f"the window has not settled within {_WINDOW_SECONDS:.0f} seconds")
     notice = window.session.state.notice
     if notice is not None and notice.kind == "error":
         raise RuntimeError(notice.text)
