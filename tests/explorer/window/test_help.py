@@ -50,6 +50,9 @@ def test_licence_texts_open_from_about(qtbot):
 def test_what_is_required_by_a_requirement_is_listed_too():
     assert {"torch", "sympy", "mpmath"} <= set(licences.installed(["torch"]))
     assert licences.installed(["no-such-package"]) == []
+    assert "torch" not in licences.installed(["transformers>=5"])
+    assert "torch" in licences.installed(["transformers[torch]>=5"])
+    assert licences.installed(["torch; sys_platform == 'no-such-platform'"]) == []
 
 
 def test_every_dependency_is_named():
