@@ -81,7 +81,7 @@ def with_model(state: State, result: Loaded) -> State:
         reading=False,
         stepping=None,
         snapshots=(),
-        following=(state.following and _of_one_training(before, result)) or _begins_to_learn(state, result),
+        following=(state.following and _of_one_training(before, result)) or _begins_to_learn(state, before, result),
     )
 
 
@@ -90,9 +90,11 @@ def _of_one_training(before: Loaded | None, now: Loaded) -> bool:
     return one is not None and other is not None and one.reference == other.reference
 
 
-def _begins_to_learn(state: State, now: Loaded) -> bool:
-    """Whether it is the model that learns in this window: what is shown follows it."""
-    return state.learning is not None and state.learning.folder == now.info.reference
+def _begins_to_learn(state: State, before: Loaded | None, now: Loaded) -> bool:
+    """Whether it is the model that learns in this window, opened for the first time: what is shown follows it."""
+    if state.learning is None or now.info.training is None or _of_one_training(before, now):
+        return False
+    return state.learning.folder == now.info.training.reference
 
 
 def _is_for_an_example(document: Document, before: Loaded | None) -> bool:

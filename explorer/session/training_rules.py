@@ -88,8 +88,11 @@ def _begun(state: State, training: TrainingState, began: Began) -> State:
         curves=training.curves.until(began.step),
     )
     state = replace(state, learning=training)
-    # what was read before is seldom of the letters that this model knows
-    return rule(SetText(began.example), rule(OpenCheckpoint(began.folder), state)) if is_new else state
+    if not is_new:
+        return state
+    # a snapshot, which stays as it is: the folder's own weights are written anew with each pause, under what is open
+    state = rule(OpenCheckpoint(f"{began.folder}@{began.step}"), state)
+    return rule(SetText(began.example), state)  # what was read before is seldom of the letters that this model knows
 
 
 def _said(state: State, training: TrainingState, sentence: str) -> State:

@@ -59,7 +59,7 @@ def said_in(state: State) -> str:
 def test_it_is_opened_as_soon_as_it_is_made():
     state = after(BEGAN)
     assert of(state).phase == "running"
-    assert state.document.checkpoint == state.loading == BEGAN.folder
+    assert state.document.checkpoint == state.loading == f"{BEGAN.folder}@0"  # which nothing writes anew
     assert not of(after()).folder
 
 

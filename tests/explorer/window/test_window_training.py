@@ -1,0 +1,55 @@
+"""A window in which a model learns: every panel shows it, and what is shown is the model's own the whole time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from explorer import training_folders
+from explorer.panels.playground.panel import PlaygroundPanel
+from explorer.session.training import TrainingState
+from explorer.window.window import MainWindow
+from models.protocol.trust import TrustReport
+from tests.explorer.real_window import click, opened_window, panel_of, settle, wait_until
+
+
+def of(window: MainWindow) -> TrainingState:
+    training = window.session.state.learning
+    assert training is not None
+    return training
+
+
+def assert_is_the_models_own(window: MainWindow) -> None:
+    settle(window)
+    wait_until(lambda: not window.session.state.busy)
+    report, ran = window.session.state.results.of(TrustReport), window.session.state.ran
+    assert report is not None
+    assert ran is not None
+    assert report.request.run == ran.run
+    assert (report.logit_difference, report.weight_difference <= 1e-6) == (0.0, True)
+
+
+def test_it_learns_pauses_takes_a_batch_stops_and_closes_while_it_learns(qapp, settings_folder):
+    with opened_window() as window:
+        window.dock_host.raise_panel("playground")
+        panel = panel_of(window, PlaygroundPanel)
+        wait_until(panel.train.isEnabled)
+        click(panel.train, panel.train.rect().center())
+        wait_until(lambda: window.session.state.learning is not None and of(window).phase == "running")
+        folder = Path(of(window).folder)
+        wait_until(lambda: window.session.state.training is not None)
+        assert window.session.state.following
+        opened = window.session.state.results.loaded
+        assert opened is not None
+        assert "@" in opened.info.reference  # a snapshot: the folder's own weights are written anew under what is open
+        wait_until(lambda: of(window).step >= 25)
+        click(panel.pause, panel.pause.rect().center())
+        wait_until(lambda: of(window).phase == "paused" and of(window).snapshot == of(window).step)
+        assert_is_the_models_own(window)
+        step = of(window).step
+        click(panel.batch, panel.batch.rect().center())
+        wait_until(lambda: of(window).step == step + 1 and of(window).snapshot == step + 1)
+        assert_is_the_models_own(window)
+        click(panel.pause, panel.pause.rect().center())  # now “Go on”
+        wait_until(lambda: of(window).step > step + 1)
+    assert not folder.exists()
+    assert list(training_folders.trainings_folder().iterdir()) == []
