@@ -97,7 +97,7 @@ def _qt() -> Iterator[str]:
 def _cache() -> Path:
     from models.files.hub_cache import cache_location
 
-    return Path(cache_location() or Path.home() / ".cache" / "huggingface" / "hub")
+    return Path(cache_location())
 
 
 def _writable(path: Path) -> str:

@@ -87,11 +87,10 @@ class Shell(QMainWindow):
         self.theme = themes.DARK if is_dark else themes.LIGHT
         app = QApplication.instance()
         if isinstance(app, QApplication):
-            scale = self.settings.text_scale * self.text_factor
             if self.presented_points:
                 _set_font(self.presented_points, 1.0)
             else:
-                _set_font(self._base_points, scale)
+                _set_font(self._base_points, self.settings.text_scale * self.text_factor)
             themes.apply(app, self.theme)
 
     def _on_desktop_scheme(self) -> None:
