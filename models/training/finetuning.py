@@ -18,6 +18,7 @@ from models.forward.model import Model
 from models.protocol.errors import ExplorerError
 from models.textbook.transformer import IGNORE, loss
 from models.training.common import Budget
+from models.training.loss_watch import LossWatch
 from models.training.training import Command
 from models.training.tuning_rows import TuningRows
 
@@ -27,7 +28,6 @@ RATES: dict[Tuned, float] = {"all": 2e-4, "head": 1e-3, "lora": 1e-3}
 """The learning rate where none is set: few weights take larger steps."""
 
 _ROWS = 16  # that are measured at once
-_RISEN, _PATIENCE = 2.0, 20  # a loss that is so many times the first one for so many steps has diverged
 _MOST_RANK = 256
 
 
@@ -84,7 +84,7 @@ class FineTuning:
         self.learned = [p for p in self.module.parameters() if p.requires_grad]
         self._optimizer = torch.optim.AdamW(self.learned, lr=settings.learning_rate, weight_decay=settings.decay)
         self.step_number = 0
-        self._first, self._risen = 0.0, 0
+        self._watch = LossWatch()
 
     @property
     def parameters(self) -> int:
@@ -106,7 +106,13 @@ class FineTuning:
         self._optimizer.zero_grad(set_to_none=True)
         value.backward()
         length = nn.utils.clip_grad_norm_(self.learned, self.settings.clip)
-        self._check(number, float(value.detach()), float(length))
+        if fault := self._watch.fault(float(value.detach()), float(length)):
+            self._optimizer.zero_grad(set_to_none=True)
+            rate = self.settings.learning_rate
+            raise Diverged(
+                f"At step {number:,} the loss {fault}, likely because of rate={rate:g}: "
+                f"try --set rate={rate / 10:.2g}. Nothing was saved."
+            )
         self._optimizer.step()
         self.step_number = number
         return float(value.detach())
@@ -144,20 +150,6 @@ class FineTuning:
 
     def _on_device(self, inputs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         return {name: tensor.to(self.model.device) for name, tensor in inputs.items()}
-
-    def _check(self, number: int, value: float, length: float) -> None:
-        finite = math.isfinite(value) and math.isfinite(length)
-        self._first = self._first or value
-        self._risen = self._risen + 1 if finite and value > _RISEN * self._first else 0
-        if finite and self._risen < _PATIENCE:
-            return
-        self._optimizer.zero_grad(set_to_none=True)
-        what = f"has been above {_RISEN:g} times the first one for {_PATIENCE} steps" if finite else "is no number"
-        rate = self.settings.learning_rate
-        raise Diverged(
-            f"At step {number:,} the loss {what}, likely because of rate={rate:g}: try --set rate={rate / 10:.2g}. "
-            "Nothing was saved."
-        )
 
 
 def check_trainable(model: Model) -> None:

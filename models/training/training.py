@@ -24,6 +24,7 @@ from models.textbook.tokenizer import START_ID
 from models.textbook.transformer import IGNORE, loss
 from models.textbook.transformer_config import TransformerConfig
 from models.training.common import Budget
+from models.training.loss_watch import LossWatch
 from models.training.rows import Batch, Rows
 from models.training.settings import Settings, cooled
 from models.training.snapshots import MOST_BYTES, Snapshots
@@ -34,7 +35,6 @@ BETAS, EPSILON = (0.9, 0.98), 1e-9
 NORMS_EVERY = 10  # steps
 MOST_POINTS = 4096  # of a curve; beyond, every second one goes
 _PAUSE = 0.02  # seconds between two looks at whether a pause is over
-_RISEN, _PATIENCE = 2.0, 20  # a loss that is so many times the first one for so many steps has diverged
 _ROWS = 250  # that are measured at once
 
 Command = Literal["go", "pause", "step", "stop"]
@@ -105,7 +105,7 @@ class Training:
         self._parts = _parts(self._named)
         self._optimizer = torch.optim.Adam(self._named.values(), lr=0.0, betas=BETAS, eps=EPSILON, fused=True)
         self._held_rows: Batch | None = None
-        self._first, self._risen = 0.0, 0
+        self._watch = LossWatch()
 
     # ------------------------------------------------------------------ one step
 
@@ -150,7 +150,9 @@ class Training:
         value.backward()
         norms = self._gradient_norms() if number % NORMS_EVERY == 0 or number == 1 else ()
         length = nn.utils.clip_grad_norm_(self._named.values(), self.settings.clip)
-        self._check(number, float(value.detach()), float(length))
+        if fault := self._watch.fault(float(value.detach()), float(length)):
+            self._optimizer.zero_grad(set_to_none=True)
+            raise Diverged(number, f"At step {number:,} the loss {fault}. {likely_switch(self.config, self.settings)}")
         for group in self._optimizer.param_groups:
             group["lr"] = rate
         self._optimizer.step()
@@ -162,16 +164,6 @@ class Training:
         point = Point(number, float(value.detach()), right / max(tokens, 1), rate, tokens / seconds, norms)
         self._note(point)
         return point
-
-    def _check(self, number: int, value: float, length: float) -> None:
-        finite = torch.isfinite(torch.tensor([value, length])).all()
-        self._first = self._first or value
-        self._risen = self._risen + 1 if finite and value > _RISEN * self._first else 0
-        if finite and self._risen < _PATIENCE:
-            return
-        self._optimizer.zero_grad(set_to_none=True)
-        what = f"has been above {_RISEN:g} times the first one for {_PATIENCE} steps" if finite else "is no number"
-        raise Diverged(number, f"At step {number:,} the loss {what}. {likely_switch(self.config, self.settings)}")
 
     def _gradient_norms(self) -> tuple[tuple[str, float], ...]:
         """The length of the gradient of each part: an embedding, a block, the head."""
@@ -284,7 +276,7 @@ class Training:
         state = {f"model.{name}": p.detach() for name, p in self._named.items()}
         for name, p in self._named.items():
             state |= {f"{key}.{name}": kept[p][key] for key in ("exp_avg", "exp_avg_sq") if p in kept}
-        return {**state, "first": torch.tensor([self._first, float(self._risen)], dtype=torch.float64)}
+        return {**state, "first": torch.tensor([self._watch.first, float(self._watch.risen)], dtype=torch.float64)}
 
     @torch.no_grad()
     def _take(self, state: dict[str, Tensor], step: int) -> None:
@@ -296,7 +288,7 @@ class Training:
                     "step": torch.tensor(float(step)),
                     **{key: state[f"{key}.{name}"].clone() for key in ("exp_avg", "exp_avg_sq")},
                 }
-        self._first, self._risen = float(state["first"][0]), int(state["first"][1])
+        self._watch = LossWatch(float(state["first"][0]), int(state["first"][1]))
         self.step_number = step
         self.points = deque(point for point in self.points if point.step <= step)
         self.held_out = [found for found in self.held_out if found.step <= step]
