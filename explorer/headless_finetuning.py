@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from models.training.training import Command
 
 _SECONDS = 60.0
-_NUMBERS = {"rate": float, "batch": int, "decay": float, "clip": float}
+_NUMBERS: dict[str, type[int] | type[float]] = {"rate": float, "batch": int, "decay": float, "clip": float}
 
 
 def finetune(args: argparse.Namespace) -> str:
@@ -60,16 +60,14 @@ def _finetune(args: argparse.Namespace) -> str:
 
 
 def _settings(args: argparse.Namespace) -> TuningSettings:
+    from models.textbook.typed_numbers import typed_number
     from models.training.finetuning import TuningSettings
 
     numbers: dict[str, float] = {}
     for name, _, word in (said.partition("=") for said in args.set):
         if name not in _NUMBERS:
             raise ValueError(f"there is no switch “{name}” of fine-tuning. There are {', '.join(_NUMBERS)}")
-        try:
-            numbers[name] = _NUMBERS[name](word)
-        except ValueError:
-            raise ValueError(f"{name} is “{word}”, and has to be a number") from None
+        numbers[name] = typed_number(name, word, _NUMBERS[name])
     tuned = "lora" if args.lora is not None else "head" if args.only == "head" else "all"
     return TuningSettings(tuned=tuned, rank=args.lora or 0, seed=args.seed or 0, **numbers)  # type: ignore[arg-type]
 

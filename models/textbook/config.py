@@ -6,6 +6,8 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
+from models.textbook.typed_numbers import typed_number
+
 ScoreKind = Literal["none", "bahdanau", "dot", "general", "concat"]
 Scope = Literal["global", "monotonic", "predictive"]
 CellKind = Literal["gru", "lstm"]
@@ -93,11 +95,7 @@ def as_recurrent_switch(name: str, text: str) -> Any:
         if text not in words:
             raise ValueError(f"{name} is “{text}”, and has to be one of {', '.join(words)}")
         return text == "on" if name == "bidirectional" else text
-    kind = float if name == "dropout" else int
-    try:
-        number = kind(text)
-    except ValueError:
-        raise ValueError(f"{name} is “{text}”, and has to be a {'whole ' if kind is int else ''}number") from None
+    number = typed_number(name, text, float if name == "dropout" else int)
     if name == "dropout" and not 0 <= number < 1:
         raise ValueError(f"dropout is {text}, and has to be at least 0 and less than 1")
     return number

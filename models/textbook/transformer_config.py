@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, ClassVar, Literal, get_args
 
 from huggingface_hub.dataclasses import strict
 from transformers import PreTrainedConfig
+
+from models.textbook.typed_numbers import typed_number
 
 MODEL_TYPE = "explorer-transformer"
 
@@ -174,9 +175,9 @@ def as_switch(name: str, text: str) -> Any:
             raise ValueError(f"{name} is on or off, not “{text}”")
         return text.lower() in ("true", "on", "yes")
     if name in _NUMBERS:
-        return _number(name, text, float, "a number")
+        return typed_number(name, text, float)
     if name in (*_COUNTS[1:], *_OTHER_COUNTS):
-        return _number(name, text, int, "a whole number")
+        return typed_number(name, text, int)
     raise ValueError(f"there is no switch “{name}”. There are {', '.join(sorted(SWITCHES))}")
 
 
@@ -188,16 +189,6 @@ SWITCHES = (
     *_NUMBERS,
 )
 """All that can be set of a model by name; the vocabulary comes of the texts that it reads."""
-
-
-def _number(name: str, text: str, kind: type, words: str) -> Any:
-    try:
-        number = kind(text)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise ValueError(f"{name} is “{text}”, and has to be {words}")
-    return number
 
 
 def _check_whole(name: str, value: object, least: int, most: int = _MOST) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from models.textbook.typed_numbers import typed_number
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -31,17 +33,19 @@ class Settings:
         return float(self.rate * width**-0.5 * min(step**-0.5, step * self.warmup**-1.5))
 
 
-NUMBERS: dict[str, type] = {"batch": int, "rate": float, "warmup": int, "clip": float, "snapshot_every": int}
+NUMBERS: dict[str, type[int] | type[float]] = {
+    "batch": int,
+    "rate": float,
+    "warmup": int,
+    "clip": float,
+    "snapshot_every": int,
+}
 """What can be set by name on the command line; the seed has an option of its own."""
 
 
 def as_setting(name: str, text: str) -> float | int:
     """What `--set name=text` means. Raises ValueError where it is no number of the kind."""
-    kind = NUMBERS[name]
-    try:
-        return kind(text)  # type: ignore[no-any-return]
-    except ValueError:
-        raise ValueError(f"{name} is “{text}”, and has to be a {'whole ' if kind is int else ''}number") from None
+    return typed_number(name, text, NUMBERS[name])
 
 
 COOL_DOWN = 0.2
