@@ -63,15 +63,15 @@ def dissect(
     gradients = {name: p.grad.detach().clone() for name, p in named.items() if p.grad is not None}
     model.zero_grad(set_to_none=True)
     length = float(torch.stack([g.norm() for g in gradients.values()]).norm())
-    output = _output(model, named, gradients, batch, states.detach(), logits.detach(), smoothing, token, dimension)
+    # a tied output matrix has the name of the embedding
+    name = next(name for name, p in named.items() if p is model.lm_head.weight)
+    output = _output(model, gradients[name], batch, states.detach(), logits.detach(), smoothing, token, dimension)
     entry = deeper or _deep_entry(gradients)
     numerical = _numerical(training, model, batch, number, entry, gradients)
     before = {name: p.detach().clone() for name, p in named.items()}
-    moments = training.moments(_output_name(model, named))
+    moments = training.moments(name)
     point = training.step()
-    adam = _adam(
-        training, named, before, gradients, output, moments, length, number, point.rate, _output_name(model, named)
-    )
+    adam = _adam(training, named, before, gradients, output, moments, length, number, point.rate, name)
     return Dissection(
         step=number,
         rows=len(batch.labels),
@@ -138,15 +138,9 @@ def _token_losses(batch: Batch, logits: Tensor, smoothing: float, read: Tensor) 
     return tuple(found)
 
 
-def _output_name(model: TextbookModel, named: Mapping[str, nn.Parameter]) -> str:
-    """What the output matrix is called among the parameters: a tied one has the name of the embedding."""
-    return next(name for name, p in named.items() if p is model.lm_head.weight)
-
-
 def _output(
     model: TextbookModel,
-    named: Mapping[str, nn.Parameter],
-    gradients: Mapping[str, Tensor],
+    gradient: Tensor,
     batch: Batch,
     states: Tensor,
     logits: Tensor,
@@ -164,7 +158,7 @@ def _output(
     if not (0 <= token < p.shape[1] and 0 <= dimension < h.shape[1]):
         raise IndexError(f"The output matrix has no entry ({token}, {dimension}): it is {p.shape[1]} x {h.shape[1]}.")
     terms = (p[:, token] - y[:, token]) * h[:, dimension] / len(labels)  # (tokens,)
-    total = float(gradients[_output_name(model, named)][token, dimension])
+    total = float(gradient[token, dimension])
     through = float(terms.sum())
     return OutputGradient(
         token=token,
@@ -206,15 +200,7 @@ def _numerical(
     with torch.no_grad():
         for side in (kept + _WIDTH, kept - _WIDTH):
             weight[entry.index] = side
-            logits = training.logits(exact, batch, number).flatten(0, -2)
-            smoothing = exact.config.label_smoothing
-            found.append(
-                float(
-                    nn.functional.cross_entropy(
-                        logits, batch.labels.flatten(), ignore_index=IGNORE, label_smoothing=smoothing
-                    )
-                )
-            )
+            found.append(float(loss(training.logits(exact, batch, number), batch.labels, exact.config.label_smoothing)))
     above, below = found
     return NumericalGradient(
         name=entry.name,
