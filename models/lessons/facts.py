@@ -24,6 +24,7 @@ from models.forward.trace import Trace
 from models.protocol.chat import Pair
 from models.protocol.errors import InputError
 from models.protocol.facts import Fact, FactsRequest, FactsView, Value
+from models.protocol.information import entropy
 from models.protocol.named_tokens import Named, position_of
 from models.protocol.prompt import Prompt, plain_text
 from models.protocol.values import Site, Token, site_tokens
@@ -155,8 +156,7 @@ def _scaled_score(r: _Reading) -> float:
 
 def _entropy(r: _Reading) -> float:
     """Of the row, in bits."""
-    row = r.row[r.row > 0]
-    return max(0.0, -float((row * np.log2(row)).sum()))
+    return float(entropy(r.row))
 
 
 def _visible(r: _Reading) -> float:
