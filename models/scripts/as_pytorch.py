@@ -55,7 +55,4 @@ def as_pytorch(
     ref = trace.sites[trace.index(site)].ref
     if query is None or key is None:
         return head_script(model, trace, ref, head).code()
-    if model.info.weights_only:
-        raise InputError(model.info.weights_only)
-    with model.adapter_as(trace.interventions):
-        return cell_script(CellRequest(run=0, site=ref, head=head, query=query, key=key), model, trace).code()
+    return cell_script(CellRequest(run=0, site=ref, head=head, query=query, key=key), model, trace).code()

@@ -30,15 +30,19 @@ _MOST_OUTPUT = 4096  # numbers of W_O that are written out
 
 def write(request: CellRequest, context: Context) -> Script:
     run = context.run(request.run)
-    if run.model.info.weights_only:
-        raise InputError(run.model.info.weights_only)
-    with run.model.adapter_as(run.trace.interventions):
-        return cell_script(request, run.model, run.trace)
+    return cell_script(request, run.model, run.trace)
 
 
 @torch.no_grad()
 def cell_script(request: CellRequest, model: Model, trace: Trace) -> Script:
-    """Raises IndexError where there is no such cell."""
+    """Raises IndexError where there is no such cell, InputError where the model shows its weights alone."""
+    if model.info.weights_only:
+        raise InputError(model.info.weights_only)
+    with model.adapter_as(trace.interventions):
+        return _cell_script(request, model, trace)
+
+
+def _cell_script(request: CellRequest, model: Model, trace: Trace) -> Script:
     view = cell_view(request, model, trace)
     cell = Head.of(model, trace, request.site, request.head)
     query, key = cell.query_word(request.query), cell.key_word(request.key)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from models.attention.inputs import AttentionInputs
 from models.forward.model import Model
 from models.forward.trace import SiteLike, Trace
-from models.protocol.values import Site, Token
+from models.protocol.values import Site, Token, site_tokens
 from models.scripts.writing import quoted
 from models.textbook.transformer import MultiHeadAttention
 
@@ -46,13 +46,10 @@ class Head:
         return found if isinstance(found, MultiHeadAttention) else None
 
     def query_word(self, place: int) -> str:
-        return word_of(
-            self.trace.source if self.site.stack == "encoder" and self.trace.source else self.trace.tokens, place
-        )
+        return word_of(site_tokens(self.trace, self.site)[0], place)
 
     def key_word(self, place: int) -> str:
-        reads_source = self.site.stack in ("encoder", "cross") and self.trace.source
-        return word_of(self.trace.source if reads_source else self.trace.tokens, place)
+        return word_of(site_tokens(self.trace, self.site)[1], place)
 
 
 def word_of(tokens: tuple[Token, ...], place: int) -> str:
