@@ -41,6 +41,7 @@ def test_it_prints_the_loss_before_and_after_and_the_folder_opens(tmp_path, capf
             "There is no switch “heads”",
         ),
         (["--finetune", "story-gpt", "--data", "DATA", "--set", "rate=fast"], "Rate is “fast”, and has to be a number"),
+        (["--finetune", "story-gpt", "--data", "DATA", "--set", "batch=2.5"], "Batch is “2.5”, and has to be a whole"),
         (["--finetune", "story-gpt", "--data", "DATA", "--set", "rate=-1"], "Rate is -1.0, and has to be above 0"),
         (["--finetune", "story-gpt", "--data", "DATA", "--decode", "4"], "--finetune tunes a checkpoint, and --decode"),
         (["--finetune", "story-gpt", "--train", "copy"], "--train makes a model from nothing, and --finetune"),

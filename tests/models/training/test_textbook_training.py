@@ -255,6 +255,8 @@ def test_the_likely_switch_is_named(switches, words):
         ("reverse", {"heads": "5"}, "heads is 5, which does not divide the width of 64"),
         ("reverse", {"context": "10"}, "context is 10, and rows of this task take 23 tokens"),
         ("reverse", {"rate": "fast"}, "rate is “fast”, and has to be a number"),
+        ("reverse", {"rate": "inf"}, "rate is “inf”, and has to be a number"),
+        ("reverse", {"width": "9" * 400}, "width is 9+, and has to be a whole number from 1"),
         ("reverse", {"rate": "-1"}, "rate is -1.0, and has to be above 0"),
         ("reverse", {"batch": "0"}, "batch is 0, and has to be at least 1"),
         ("text", {}, "the text is empty"),
