@@ -7,6 +7,8 @@ import hashlib
 import json
 import shutil
 import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from safetensors.torch import save_file
 from transformers.utils import logging
 
 from models.files.training_steps import RECORD
+from models.files.whole_files import UNFINISHED
 from models.forward.recurrent_model import MOST_TOKENS
 from models.textbook.pretrained import TextbookModel
 from models.textbook.tokenizer import tokenizer_of
@@ -49,32 +52,50 @@ def save(
     Raises:
         OSError: the disk refuses.
     """
-    logging.disable_progress_bar()
-    folder.mkdir(exist_ok=True)
     config = training.config
     shape, context = "encoder-decoder", MOST_TOKENS
     if isinstance(config, TransformerConfig):
         shape, context = config.shape, config.context
     tokenizer = tokenizer_of(training.rows.alphabet, shape, context)
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".unfinished") as made:
-        whole = Path(made)
-        try:
-            if isinstance(training.model, TextbookModel):
-                training.model.save_pretrained(whole)
-            else:
-                _write(whole / "config.json", training.model.config.to_dict())
-                state = training.model.state_dict()
-                save_file({name: t.contiguous() for name, t in state.items()}, whole / "model.safetensors")
-        except SafetensorError as error:  # it does not say which of the disk's refusals it was
-            raise OSError(errno.ENOSPC if shutil.disk_usage(folder).free < 1 << 20 else 0, str(error)) from error
+    with filled(folder) as whole:
+        if isinstance(training.model, TextbookModel):
+            training.model.save_pretrained(whole)
+        else:
+            write_json(whole / "config.json", training.model.config.to_dict())
+            state = training.model.state_dict()
+            save_file({name: t.contiguous() for name, t in state.items()}, whole / "model.safetensors")
         tokenizer.save_pretrained(whole)
-        _write(whole / "explorer.json", _card(training, experiment))
-        _write(whole / RECORD, _record(training, experiment, budget, spent))
+        write_json(whole / "explorer.json", _card(training, experiment))
+        write_json(whole / RECORD, _record(training, experiment, budget, spent))
         if experiment.text:
             (whole / TEXT_FILE).write_bytes(experiment.text.encode())
-        (whole / "model.safetensors").chmod((whole / RECORD).stat().st_mode)  # safetensors gives it to its owner alone
+
+
+@contextmanager
+def filled(folder: Path) -> Iterator[Path]:
+    """A folder to write a model into, with its `RECORD`. When the block ends all of it goes into `folder`.
+
+    Each file takes its place whole, the config last. If the block fails, `folder` is as it was.
+
+    Raises:
+        OSError: the disk refuses.
+    """
+    logging.disable_progress_bar()
+    folder.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=UNFINISHED) as made:
+        whole = Path(made)
+        try:
+            yield whole
+        except SafetensorError as error:  # it does not say which of the disk's refusals it was
+            raise OSError(errno.ENOSPC if shutil.disk_usage(folder).free < 1 << 20 else 0, str(error)) from error
+        for path in whole.rglob("*.safetensors"):
+            path.chmod((whole / RECORD).stat().st_mode)  # safetensors gives it to its owner alone
         for path in sorted(whole.iterdir(), key=lambda path: path.name == "config.json"):
             path.replace(folder / path.name)
+
+
+def write_json(path: Path, content: Mapping[str, object]) -> None:
+    path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def _card(training: Training, experiment: Experiment) -> dict[str, object]:
@@ -106,7 +127,3 @@ def _record(training: Training, experiment: Experiment, budget: Budget | None, s
         ],
         "torch": torch.__version__,
     }
-
-
-def _write(path: Path, content: dict[str, object]) -> None:
-    path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

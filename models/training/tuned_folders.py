@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import shutil
-import tempfile
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
-
-from safetensors import SafetensorError
-from transformers.utils import logging
 
 from models.files.adapter_files import CONFIG
 from models.files.catalogue import read_card
 from models.files.names import is_hub
 from models.files.training_steps import RECORD
 from models.training.finetuning import FineTuning, peft_unheard
+from models.training.folders import filled, write_json
 
 ADAPTER = "adapter"
 """The folder with the adapter alone, within that of the merged model."""
@@ -35,27 +31,19 @@ def save_tuned(tuning: FineTuning, folder: Path, before: float, after: float, da
     Raises:
         OSError: the disk refuses.
     """
-    logging.disable_progress_bar()
-    folder.mkdir(exist_ok=True)
     model, settings = tuning.model, tuning.settings
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".unfinished") as made:
-        whole = Path(made)
-        try:
-            module: Any = model.module
-            if tuning.adapted is not None:
-                adapter = tuning.adapted
-                with peft_unheard():
-                    adapter.save_pretrained(
-                        whole / ADAPTER, save_embedding_layers=False
-                    )  # else it asks a hub about them
-                _name_base(whole / ADAPTER / CONFIG, _base(model.info.reference, model.info.folder))
-                (whole / ADAPTER / "README.md").unlink(missing_ok=True)  # a form with nothing filled in
-                module = adapter.merge_and_unload()
-            # where the head was parted from the embedding others were too, and each is looked for under its own name
-            apart = {name: t.clone() for name, t in module.state_dict().items()} if settings.tuned == "head" else None
-            module.save_pretrained(whole, state_dict=apart)
-        except SafetensorError as error:  # it does not say which of the disk's refusals it was
-            raise OSError(errno.ENOSPC if shutil.disk_usage(folder).free < 1 << 20 else 0, str(error)) from error
+    with filled(folder) as whole:
+        module: Any = model.module
+        if tuning.adapted is not None:
+            adapter = tuning.adapted
+            with peft_unheard():
+                adapter.save_pretrained(whole / ADAPTER, save_embedding_layers=False)  # else it asks a hub about them
+            _name_base(whole / ADAPTER / CONFIG, _base(model.info.reference, model.info.folder))
+            (whole / ADAPTER / "README.md").unlink(missing_ok=True)  # a form with nothing filled in
+            module = adapter.merge_and_unload()
+        # where the head was parted from the embedding others were too, and each is looked for under its own name
+        apart = {name: t.clone() for name, t in module.state_dict().items()} if settings.tuned == "head" else None
+        module.save_pretrained(whole, state_dict=apart)
         model.tokenizer.save_pretrained(whole)
         card = read_card(Path(model.info.folder))
         steps = f"{tuning.step_number:,}"
@@ -73,18 +61,14 @@ def save_tuned(tuning: FineTuning, folder: Path, before: float, after: float, da
             "steps": tuning.step_number,
             "held_out_loss": [before, after],
         }
-        for name, content in (("explorer.json", said), (RECORD, record)):
-            (whole / name).write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        for path in whole.rglob("*.safetensors"):
-            path.chmod((whole / RECORD).stat().st_mode)  # safetensors gives it to its owner alone
+        write_json(whole / "explorer.json", said)
+        write_json(whole / RECORD, record)
         shutil.rmtree(folder / ADAPTER, ignore_errors=True)
-        for path in sorted(whole.iterdir(), key=lambda path: path.name == "config.json"):
-            path.replace(folder / path.name)
 
 
 def _name_base(path: Path, base: str) -> None:
     table = json.loads(path.read_text(encoding="utf-8"))
-    path.write_text(json.dumps({**table, "base_model_name_or_path": base}, indent=1) + "\n", encoding="utf-8")
+    write_json(path, {**table, "base_model_name_or_path": base})
 
 
 def _base(reference: str, folder: str) -> str:
