@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from explorer.console import Interrupted, handling, say
 from explorer.headless_model import sentence_of, show_progress
+from models.protocol.errors import as_sentence
 
 if TYPE_CHECKING:
     from models.training.finetuning import FineTuning, TuningSettings
@@ -27,7 +28,7 @@ def finetune(args: argparse.Namespace) -> str:
     try:
         return _finetune(args)
     except ValueError as error:
-        return f"{str(error)[:1].upper()}{str(error)[1:].rstrip('.')}."
+        return as_sentence(str(error))
     except Exception as error:
         return sentence_of(error)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from explorer.console import Interrupted, complain, handling, say
 from explorer.headless_model import sentence_of, show_progress
+from models.protocol.errors import as_sentence
 
 if TYPE_CHECKING:
     from models.training.common import Budget
@@ -30,7 +31,7 @@ def train(args: argparse.Namespace) -> str:
     try:
         return _begin(args) if args.resume is None else _resume(args)
     except ValueError as error:
-        return f"{str(error)[:1].upper()}{str(error)[1:].rstrip('.')}."
+        return as_sentence(str(error))
     except Exception as error:
         return sentence_of(error)
 

@@ -7,6 +7,11 @@ import traceback
 NO_MEMORY = "There is not enough memory for this. Shorten the text, or choose a smaller number format or checkpoint."
 
 
+def as_sentence(clause: str) -> str:
+    """ "there is no task “x”" with a capital letter and a full stop."""
+    return f"{clause[:1].upper()}{clause[1:].rstrip('.')}."
+
+
 class ExplorerError(Exception):
     """`str(error)` is the sentence shown; the technical cause, if any, is chained (`raise ... from cause`)."""
 

@@ -87,10 +87,7 @@ class Training:
     ) -> None:
         """Snapshots go into `folder`; there are none where it is left out."""
         self.config, self.rows, self.settings = config, rows, settings or Settings()
-        if isinstance(config, TransformerConfig) and rows.context > config.context:
-            raise ValueError(
-                f"context is {config.context}, and rows of this task take {rows.context} tokens: set it to that or more"
-            )
+        check_context(config, rows)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.settings.seed)
             self.model = model_of(config)
@@ -292,6 +289,14 @@ class Training:
         self.step_number = step
         self.points = deque(point for point in self.points if point.step <= step)
         self.held_out = [found for found in self.held_out if found.step <= step]
+
+
+def check_context(config: TransformerConfig | RecurrentConfig, rows: Rows) -> None:
+    """Raises ValueError where the rows do not fit the context."""
+    if isinstance(config, TransformerConfig) and rows.context > config.context:
+        raise ValueError(
+            f"context is {config.context}, and rows of this task take {rows.context} tokens: set it to that or more"
+        )
 
 
 def model_of(config: TransformerConfig | RecurrentConfig) -> TextbookModel | RecurrentSeq2Seq:

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import astuple
 from pathlib import Path
-from typing import IO
+from typing import IO, Literal
 
 import psutil
 import torch
@@ -28,6 +28,7 @@ from transformers.utils import logging
 from models.files import devices
 from models.files.training_steps import SNAPSHOTS
 from models.files.whole_files import not_written
+from models.protocol.errors import as_sentence
 from models.protocol.training_messages import (
     MOST_BYTES,
     Asked,
@@ -156,7 +157,7 @@ class Learner:
             planned = _planned(begin.asked)
             training = planned.training(folder / SNAPSHOTS)
         except ValueError as error:
-            self._say(Failed(_whole(str(error))))
+            self._say(Failed(as_sentence(str(error))))
             return
         self.planned, self.training, self.folder = planned, training, folder
         if not self._begin(begin.taken_up):
@@ -273,12 +274,11 @@ class Learner:
         if point.step % self.training.settings.snapshot_every == 0:
             self._tell_snapshot(point.step)
 
-    def _flush(self, phase: str) -> None:
+    def _flush(self, phase: Literal["running", "paused"]) -> None:
         self._told_at = time.perf_counter()
         fraction = self._budget.fraction(self.training.step_number - self._first, self._seconds)
         points, self._points = tuple(self._points), []
-        running = phase == "running"
-        self._say(Learned(points, self._seconds, min(1.0, fraction), "running" if running else "paused"))
+        self._say(Learned(points, self._seconds, min(1.0, fraction), phase))
 
     def _tell_snapshot(self, step: int) -> None:
         snapshots = self.training.snapshots
@@ -334,7 +334,3 @@ def _sentence(error: BaseException) -> str:
     if devices.is_out_of_memory(error):
         return "There is not enough memory to train this. Take a smaller width, fewer layers or a smaller batch."
     return f"Something went wrong while training: {type(error).__name__}. Details are in the log."
-
-
-def _whole(sentence: str) -> str:
-    return f"{sentence[:1].upper()}{sentence[1:].rstrip('.')}."
