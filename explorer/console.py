@@ -107,6 +107,14 @@ def signals_raised() -> Iterator[None]:
 
 
 @contextmanager
+def signals_noted() -> Iterator[list[int]]:
+    """While it lasts, signals that would end the program are put into the list, and whoever works looks there."""
+    noted: list[int] = []
+    with handling(lambda number, _frame: noted.append(number)):
+        yield noted
+
+
+@contextmanager
 def handling(handler: Callable[[int, FrameType | None], None] | signal.Handlers) -> Iterator[None]:
     """Handle the signals that end a program by `handler`, but for those that it was started to ignore.
 

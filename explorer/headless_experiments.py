@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from types import FrameType
 from typing import TYPE_CHECKING
 
-from explorer.console import Interrupted, handling, say
+from explorer.console import Interrupted, say, signals_noted
 from explorer.headless_model import sentence_of, show_progress
 from explorer.paths import resource
 
@@ -46,13 +45,8 @@ def run_experiment(args: argparse.Namespace) -> str:
 
 
 def _train(comparison: Comparison) -> None:
-    signals: list[int] = []
-
-    def note(number: int, _frame: FrameType | None) -> None:
-        signals.append(number)
-
     every = max(1, comparison.prepared.steps // _LINES)
-    with handling(note):
+    with signals_noted() as signals:
         while not comparison.is_done and not signals:
             comparison.step()
             number = comparison.step_number

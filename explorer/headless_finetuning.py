@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING
 
-from explorer.console import Interrupted, handling, say
+from explorer.console import Interrupted, say, signals_noted
 from explorer.headless_model import sentence_of, show_progress
+from explorer.training_options import budget_of
 from models.protocol.errors import as_sentence
 
 if TYPE_CHECKING:
+    from models.training.common import Budget
     from models.training.finetuning import FineTuning, TuningSettings
     from models.training.training import Command
 
-_SECONDS = 60.0
 _NUMBERS: dict[str, type[int] | type[float]] = {"rate": float, "batch": int, "decay": float, "clip": float}
 
 
@@ -38,7 +38,6 @@ def _finetune(args: argparse.Namespace) -> str:
     from models.opening.trial import TrialRequest
     from models.opening.trial_process import verdict_on
     from models.protocol.values import Placement
-    from models.training.common import Budget
     from models.training.finetuning import FineTuning, check_trainable
     from models.training.folders import why_not
     from models.training.pairs_file import read_data
@@ -56,8 +55,7 @@ def _finetune(args: argparse.Namespace) -> str:
     check_trainable(model)
     rows = rows_of(model, data, settings.seed)
     tuning = FineTuning(model, rows, settings)
-    seconds = args.seconds if args.seconds is not None or args.steps is not None else _SECONDS
-    return _tune(tuning, folder, Budget(seconds, args.steps), Path(args.data).name)
+    return _tune(tuning, folder, budget_of(args), Path(args.data).name)
 
 
 def _settings(args: argparse.Namespace) -> TuningSettings:
@@ -73,21 +71,15 @@ def _settings(args: argparse.Namespace) -> TuningSettings:
     return TuningSettings(tuned=tuned, rank=args.lora or 0, seed=args.seed or 0, **numbers)  # type: ignore[arg-type]
 
 
-def _tune(tuning: FineTuning, folder: Path, budget: object, data: str) -> str:
+def _tune(tuning: FineTuning, folder: Path, budget: Budget, data: str) -> str:
     from models.files.whole_files import not_written
-    from models.training.common import Budget
     from models.training.tuned_folders import ADAPTER, save_tuned
 
-    assert isinstance(budget, Budget)
-    signals: list[int] = []
+    with signals_noted() as signals:
 
-    def note(number: int, _frame: FrameType | None) -> None:
-        signals.append(number)
+        def command() -> Command:
+            return "stop" if signals else "go"
 
-    def command() -> Command:
-        return "stop" if signals else "go"
-
-    with handling(note):
         before = tuning.measure()
         say(f"{tuning.parameters:,} weights are learned; held-out loss before: {before:.4f}")
         took = tuning.run(budget, command, lambda step, loss: show_progress(f"step {step:,}, loss {loss:.3f}", None))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING
 
-from explorer.console import Interrupted, complain, handling, say
+from explorer.console import Interrupted, complain, say, signals_noted
 from explorer.headless_model import sentence_of, show_progress
+from explorer.training_options import budget_of
 from models.protocol.errors import as_sentence
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from models.training.experiment import Experiment
     from models.training.training import Command, Point, Training
 
-_SECONDS = 60.0
 _MEASURED_EVERY = 200  # steps
 
 
@@ -40,7 +39,6 @@ def _begin(args: argparse.Namespace) -> str:
     from models.files.text_lines import read_text
     from models.files.training_steps import SNAPSHOTS
     from models.files.whole_files import not_written
-    from models.training.common import Budget
     from models.training.experiment import experiment
     from models.training.folders import save, why_not
 
@@ -51,8 +49,7 @@ def _begin(args: argparse.Namespace) -> str:
     text = read_text(args.data, "as it is") if args.data is not None else ""
     planned = experiment(args.train, switches, args.seed or 0, text)
     training = planned.training(folder / SNAPSHOTS)
-    seconds = args.seconds if args.seconds is not None or args.steps is not None else _SECONDS
-    budget = Budget(seconds, args.steps)
+    budget = budget_of(args)
     assert training.snapshots is not None
     try:
         save(training, planned, folder, budget)  # from now on it can be opened, and taken up again
@@ -86,14 +83,6 @@ def _train(training: Training, planned: Experiment, folder: Path, budget: Budget
     from models.files.whole_files import not_written
     from models.training.folders import save
 
-    signals: list[int] = []
-
-    def note(number: int, _frame: FrameType | None) -> None:
-        signals.append(number)
-
-    def command() -> Command:
-        return "stop" if signals else "go"
-
     def told(point: Point) -> None:
         if point.step % 10 == 0:
             show_progress(f"step {point.step:,}, loss {point.loss:.3f}, {point.accuracy:.1%} of tokens right", None)
@@ -102,7 +91,11 @@ def _train(training: Training, planned: Experiment, folder: Path, budget: Budget
             show_progress("", None)
             say(f"step {point.step}: loss {found.loss:.4f}, held-out tokens right: {found.tokens_right:.3f}")
 
-    with handling(note):
+    with signals_noted() as signals:
+
+        def command() -> Command:
+            return "stop" if signals else "go"
+
         outcome = training.run(budget, command, told, cool_down=True, since=since, spent=spent)
         if training.snapshots is not None and training.step_number not in training.snapshots.steps:
             training.snapshot()

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
+if TYPE_CHECKING:
+    from models.training.common import Budget
+
+_SECONDS = 60.0
 _OWN = ("train", "resume", "finetune", "only", "lora", "seconds", "steps", "set", "out", "data", "seed")
 _MAKERS = ("train", "resume", "finetune")
 
@@ -31,7 +36,7 @@ def add_training_options(parser: argparse.ArgumentParser) -> None:
     what = group.add_mutually_exclusive_group()
     what.add_argument("--only", choices=["head"], help="with --finetune: the matrix that gives the logits, and no more")
     what.add_argument("--lora", metavar="RANK", type=int, help="with --finetune: a LoRA adapter of this rank, by peft")
-    group.add_argument("--seconds", metavar="S", type=float, help="train for so long, 60 if left out")
+    group.add_argument("--seconds", metavar="S", type=float, help=f"train for so long, {_SECONDS:.0f} if left out")
     group.add_argument("--steps", metavar="N", type=int, help="train for so many steps instead")
     group.add_argument(
         "--set",
@@ -55,6 +60,13 @@ def add_training_options(parser: argparse.ArgumentParser) -> None:
 def is_training(args: argparse.Namespace) -> bool:
     """Whether a model is to be made or changed, and nothing to be looked at."""
     return any(getattr(args, name) is not None for name in _MAKERS)
+
+
+def budget_of(args: argparse.Namespace) -> Budget:
+    """How long to train, where nothing has been trained before."""
+    from models.training.common import Budget
+
+    return Budget(_SECONDS if args.seconds is None and args.steps is None else args.seconds, args.steps)
 
 
 def check_training(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
