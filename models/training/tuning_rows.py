@@ -13,6 +13,7 @@ import hashlib
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 
@@ -49,10 +50,6 @@ class TuningRows:
         """What is learned from in step `step`, counted from 0."""
         return self.encoded(random.Random(f"{self.seed} {step}").choices(self.learned, k=size))
 
-    def held_out(self, count: int) -> Batch:
-        """Rows of which none is ever in a `batch`."""
-        return self.encoded(self.held[:count])
-
     def encoded(self, rows: Sequence[Example]) -> Batch:
         read, mask = _padded([row.read for row in rows], self.pad)
         inputs = {"input_ids": read, "attention_mask": mask}
@@ -87,8 +84,7 @@ def _of_text(model: Model, text: str, window: int) -> tuple[list[Example], list[
         raise ExplorerError(
             f"The text holds nothing but “{next(iter(letters), '')}”: there is nothing to learn from it."
         )
-    lead = _ids(model, model.info.prefix) if model.info.prefix else _start_of(model)
-    ids = _ids(model, text)
+    lead, ids = _lead(model), _ids(model, text)
     _check_known(model, ids, "The text")
     most = min(window, (model.info.context or window) - len(lead))
     width = min(most, max(_LEAST_WINDOW, len(ids) // (2 * _HELD)))
@@ -107,8 +103,11 @@ def _of_text(model: Model, text: str, window: int) -> tuple[list[Example], list[
 
 def _next(lead: Sequence[int], row: Sequence[int]) -> Example:
     """Each token of `row` is said after those before it; what leads is given."""
-    ids = (*lead, *row)
-    first = max(len(lead), 1)  # the first token of all stands after nothing
+    return _said_from(max(len(lead), 1), (*lead, *row))  # the first token of all stands after nothing
+
+
+def _said_from(first: int, ids: tuple[int, ...]) -> Example:
+    """A decoder's row of which all is said from position `first` on."""
     return Example(ids[:-1], tuple(IGNORE if i < first else ids[i] for i in range(1, len(ids))))
 
 
@@ -128,8 +127,11 @@ def _of_pairs(model: Model, pairs: Pairs) -> tuple[list[Example], list[Example]]
         raise ExplorerError(
             "All rows have one input: at least two different ones are needed, of which one is held out."
         )
-    make = _translated if model.seq2seq else _continued
-    return [make(model, *row) for row in learned], [make(model, *row) for row in held]
+    if model.seq2seq:
+        make = partial(_translated, model)
+    else:
+        make = partial(_continued, model, _lead(model), _knows_blanks(model))
+    return [make(*row) for row in learned], [make(*row) for row in held]
 
 
 def _translated(model: Model, read: str, write: str) -> Example:
@@ -143,25 +145,25 @@ def _translated(model: Model, read: str, write: str) -> Example:
     return Example(source, tuple(said), (model.start_id, *said[:-1]))
 
 
-def _continued(model: Model, read: str, write: str) -> Example:
-    lead = _ids(model, model.info.prefix) if model.info.prefix else _start_of(model)
+def _continued(model: Model, lead: Sequence[int], knows_blanks: bool, read: str, write: str) -> Example:
     before = _ids(model, read)
-    after = _ids(model, f"{read} {write}")[len(before) :] if _knows_blanks(model) else _ids(model, write)
+    after = _ids(model, f"{read} {write}")[len(before) :] if knows_blanks else _ids(model, write)
     ends = end_ids(model)
     said = [*after, min(ends)] if ends else after
     ids = (*lead, *before, *said)
     _check_known(model, ids, f"“{read[:40]}”")
     _check_length(model, len(ids), read)
-    first = len(lead) + len(before)
-    return Example(ids[:-1], tuple(IGNORE if i < first else ids[i] for i in range(1, len(ids))))
+    return _said_from(len(lead) + len(before), ids)
 
 
 def _ids(model: Model, text: str) -> list[int]:
     return [int(id_) for id_ in model.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]]
 
 
-def _start_of(model: Model) -> list[int]:
-    """The special tokens that the tokenizer itself puts before a text."""
+def _lead(model: Model) -> list[int]:
+    """What stands before each text: the card's prefix, or the special tokens that the tokenizer itself puts there."""
+    if model.info.prefix:
+        return _ids(model, model.info.prefix)
     found = model.tokenizer("a", return_special_tokens_mask=True)
     lead: list[int] = []
     for id_, special in zip(found["input_ids"], found["special_tokens_mask"], strict=True):
