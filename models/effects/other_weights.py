@@ -25,6 +25,7 @@ from models.effects.copies import Copies
 from models.effects.least_change import LeastChange
 from models.effects.row_edits import Rows, distance, divergence
 from models.forward.context import Context
+from models.forward.current_run import CurrentRun
 from models.forward.model import Model
 from models.forward.run import run
 from models.protocol.arrays import read_only
@@ -58,12 +59,17 @@ _LABEL = "Searching for other weights"
 
 def answer(request: OtherWeightsRequest, context: Context) -> OtherWeightsView:
     """As far as it is computed once a few steps more were made."""
-    current = context.run(request.run)
+    search = search_of(request, context.run(request.run))
+    search.advance(context.should_stop, context.report)
+    return search.view(request)
+
+
+def search_of(request: OtherWeightsRequest, current: CurrentRun) -> Search:
+    """The search that is asked for, as far as it has come: `current` keeps it."""
     kept = current.kept.get(Search)
     if kept is None or not kept.answers(request):
         kept = current.kept.put(Search(request, Copies.of_run(current)))
-    kept.advance(context.should_stop, context.report)
-    return kept.view(request)
+    return kept
 
 
 def other_weights(

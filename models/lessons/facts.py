@@ -14,7 +14,7 @@ import numpy as np
 
 from models.decoding.decode import decode
 from models.effects.in_context import word_in_context
-from models.effects.other_weights import other_weights
+from models.effects.other_weights import other_weights, search_of
 from models.forward.classes import classes_at
 from models.forward.context import Context
 from models.forward.current_run import CurrentRun
@@ -26,6 +26,7 @@ from models.protocol.errors import InputError
 from models.protocol.facts import Fact, FactsRequest, FactsView, Value
 from models.protocol.information import entropy
 from models.protocol.named_tokens import Named, position_of
+from models.protocol.other_weights import OtherWeightsRequest, Rerun
 from models.protocol.prompt import Prompt, plain_text
 from models.protocol.values import Site, Token, site_tokens
 from models.protocol.work import Cancelled
@@ -269,16 +270,25 @@ def _query_parameters(r: _Reading) -> float:
     return float(r.model.info.width * r.site.heads * r.site.head_dim)
 
 
-def _other(r: _Reading, which: str) -> float:
-    fact, site = r.fact, r.site
-    prompt, own = r.prompt, r.current
-    view = other_weights(
-        r.model, prompt, site.ref, fact.head, position=r.query, interventions=own.trace.interventions,
+def _other(r: _Reading) -> Rerun:
+    """The run with other weights of its head that leaves the answer as it is; the panel goes on with the search."""
+    fact, own = r.fact, r.current
+    if fact.text is None and fact.target is None:
+        request = OtherWeightsRequest(run=own.ticket, site=r.site.ref, head=fact.head, position=r.query)
+        search = search_of(request, own)
+        while not search.is_whole:
+            search.advance(r.should_stop)
+        return search.view(request).same
+    return other_weights(
+        r.model,
+        r.prompt,
+        r.site.ref,
+        fact.head,
+        position=r.query,
+        written=fact.target,
+        interventions=own.trace.interventions,
         should_stop=r.should_stop,
-    )  # fmt: skip
-    if which == "answer":
-        return float(view.same.distance)
-    return float(np.max(view.same.divergence))
+    ).same
 
 
 # --------------------------------------------------------------------------- formulas
@@ -373,8 +383,8 @@ _KINDS: dict[str, Callable[[_Reading], Value]] = {
     "context": lambda r: float(r.model.info.context or 0),
     "parameters": lambda r: float(r.model.info.parameters),
     "query parameters": _query_parameters,
-    "weights apart": lambda r: _other(r, "weights"),
-    "answer apart": lambda r: _other(r, "answer"),
+    "weights apart": lambda r: float(_other(r).divergence.max()),
+    "answer apart": lambda r: float(_other(r).distance),
     "softmax": _softmax,
     "division": _division,
     "variance": _variance,

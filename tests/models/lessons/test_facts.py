@@ -16,6 +16,7 @@ from models.engine.engine import Engine
 from models.protocol.facts import KINDS, Fact, FactsRequest, FactsView
 from models.protocol.interventions import Mask
 from models.protocol.named_tokens import Named
+from models.protocol.other_weights import OtherWeightsRequest, OtherWeightsView
 from models.protocol.request import Failure
 from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest, Ran
@@ -207,3 +208,16 @@ def test_every_kind_is_computed_by_name(engine: Engine) -> None:
         fact = replace(one, kind=kind, **own.get(kind, {}))  # type: ignore[arg-type]
         view = ask(engine, FactsRequest(run=2, ticket=3, facts=(fact,)))
         assert isinstance(view, FactsView), (kind, view)
+
+
+def test_other_weights_are_searched_once_for_all_figures_and_for_the_panel(engine: Engine) -> None:
+    apart, moved = value(engine, kind="weights apart", **CELL), value(engine, kind="answer apart", **CELL)
+    view = ask(engine, OtherWeightsRequest(run=2, ticket=4, site=SITE, head=5, position=TO))
+    assert isinstance(view, OtherWeightsView), view
+    assert view.done == 1  # nothing was left to search
+    assert (apart, moved) == (float(view.same.divergence[0]), float(view.same.distance))
+    # Jensen and Shannon's divergence of the weights that were found from the model's own
+    p, q = eager()[0][5][TO], view.same.weights[0]
+    middle = (p + q) / 2
+    nats = sum(w * math.log(w / m) / 2 for side in (p, q) for w, m in zip(side, middle, strict=True) if w > 0)
+    assert apart == pytest.approx(nats, abs=1e-6)
