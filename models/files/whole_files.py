@@ -35,15 +35,12 @@ _WHY = {
 
 
 @contextmanager
-def replacing(path: Path, flushed: bool = True) -> Iterator[Path]:
+def replacing(path: Path) -> Iterator[Path]:
     """A path in the folder of `path` to write to. It takes the place of `path` when the block ends.
 
     Its name is its own, so that two programs can write the same file at once: one of the two files is there then,
     whole. What `path` links to is replaced, not the link, and keeps its mode. If the block fails, what was written is
     deleted.
-
-    Args:
-        flushed: whether to wait until the disk has it, so that a power cut cannot take it.
 
     Raises:
         OSError: the disk refuses, or what is at `path` is no regular file; it is still there as it was.
@@ -58,8 +55,7 @@ def replacing(path: Path, flushed: bool = True) -> Iterator[Path]:
         yield unfinished
         if before is not None:
             _take_over(unfinished, before)
-        if flushed:
-            _flush(unfinished)
+        _flush(unfinished)
         unfinished.replace(target)
     except BaseException:
         with suppress(OSError):
@@ -68,9 +64,8 @@ def replacing(path: Path, flushed: bool = True) -> Iterator[Path]:
     finally:
         if held is not None:
             os.close(held)
-    if flushed:
-        with suppress(OSError):  # the file is there; some disks flush no folders
-            _flush(target.parent)
+    with suppress(OSError):  # the file is there; some disks flush no folders
+        _flush(target.parent)
 
 
 def remove_left_behind(folder: Path) -> None:

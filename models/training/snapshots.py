@@ -14,9 +14,9 @@ from safetensors.torch import load_file, save
 from torch import Tensor
 
 from models.files.training_steps import snapshot_name, steps_of
-from models.files.whole_files import replacing
 
 MOST_BYTES = 256 << 20
+UNFINISHED = ".unfinished"
 
 
 class Snapshots:
@@ -37,9 +37,14 @@ class Snapshots:
     def put(self, step: int, tensors: Mapping[str, Tensor]) -> None:
         """Raises OSError where the disk refuses; those that were there still are."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        # not flushed: a snapshot that a power cut takes is one of many, and waiting for the disk costs the training
-        with replacing(self.path(step), flushed=False) as unfinished:
+        unfinished = self.folder / f".{step:08}{UNFINISHED}"
+        try:
+            # not flushed: a snapshot that a power cut takes is one of many, and waiting for the disk costs the training
             unfinished.write_bytes(save(dict(tensors)))
+            unfinished.replace(self.path(step))
+        except BaseException:
+            unfinished.unlink(missing_ok=True)
+            raise
         self._thin()
 
     def load(self, step: int) -> dict[str, Tensor]:
