@@ -46,10 +46,15 @@ class SwitchField(QWidget):
         return self._choice
 
     @property
+    def word(self) -> str:
+        """What is chosen in a list; "" of a tick or a number."""
+        return str(self._choice.get()) if isinstance(self.switch.kind, Choose) else ""
+
+    @property
     def asked(self) -> str:
-        """What is set, as `--set` takes it; "" where that is the default."""
+        """What is set, as `--set` takes it; "" where that is the default, or where the switch changes nothing."""
         value, kind = self._choice.get(), self.switch.kind
-        if value == default_of(self.switch):
+        if self.isHidden() or value == default_of(self.switch):
             return ""
         if isinstance(kind, Flag):
             return "on" if value else "off"

@@ -1,4 +1,4 @@
-"""What is to be trained: a task, how hard it is, how long, and every switch."""
+"""What is to be trained: a task, how hard it is, how long, which model, and every switch of it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
 
 from explorer.panels.playground.fields import SwitchField
-from explorer.panels.playground.switches import GROUPS
-from explorer.widgets.beside import flowing
+from explorer.panels.playground.switches import GROUPS, Model
+from explorer.widgets.beside import below, flowing
 from explorer.widgets.choices_kept import Choice, data_choice, text_choice
 from explorer.widgets.notes_field import NotesField
 from explorer.widgets.number_field import WholeBox
@@ -24,6 +24,8 @@ TEXT = "text"
 _FIRST = "reverse"
 _SETTLED = 250  # ms: what is typed has come to rest
 SECONDS, STEPS = range(2)
+TRANSFORMER, RECURRENT = range(2)
+_MODELS: tuple[Model, Model] = ("transformer", "recurrent")
 
 
 class Form(QWidget):
@@ -35,6 +37,13 @@ class Form(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._build_task()
+        self.model = Segments(
+            (
+                ("Transformer", "Attention alone: Vaswani et al. 2017"),
+                ("Recurrent", "GRU or LSTM, an encoder and a decoder: Bahdanau's or Luong's attention, or none"),
+            ),
+            "Model",
+        )
         self.seed = WholeBox()
         self.seed.setRange(0, 999_999)
         self.seed.setToolTip("Decides the first weights, the rows and the dropout: the same seed, the same model")
@@ -49,7 +58,7 @@ class Form(QWidget):
         self._groups = [(title, [SwitchField(switch) for switch in group]) for title, group in GROUPS]
         self.fields = [field for _, group in self._groups for field in group]
         self.set_back = QPushButton("Set back")
-        self.set_back.setToolTip("All switches as they are at first")
+        self.set_back.setToolTip("All switches of the model as they are at first")
         self.sentence = wrapped()
         self._settled = QTimer(self)
         self._settled.setSingleShot(True)
@@ -58,6 +67,7 @@ class Form(QWidget):
         self._lay_out()
         self._connect()
         self._show_task()
+        self._show_switches()
 
     def _build_task(self) -> None:
         self.task = WholeListBox()
@@ -86,13 +96,16 @@ class Form(QWidget):
         column.addWidget(flowing(_named("Task", self.task), _named(self.counts, self.difficulty)))
         column.addWidget(self.example)
         column.addWidget(self.text)
+        column.addWidget(_named("Model", self.model))
         column.addWidget(flowing(self.limit, self.seconds, self.steps, _named("Seed", self.seed), self.set_back))
         column.addWidget(self.sentence)
+        self._shown_groups: list[tuple[list[SwitchField], QWidget]] = []
         for title, group in self._groups:
             heading = QLabel(title)
             heading.setProperty("role", "title")
-            column.addWidget(heading)
-            column.addWidget(flowing(*group, gap=14))
+            shown = below(heading, flowing(*group, gap=14))
+            column.addWidget(shown)
+            self._shown_groups.append((group, shown))
         column.addStretch(1)
 
     def _connect(self) -> None:
@@ -103,18 +116,20 @@ class Form(QWidget):
         self.text.edited.connect(lambda _: self._settled.start())
         self.text.refused.connect(self.refused)
         self.limit.chosen.connect(self._on_limit)
+        self.model.chosen.connect(lambda _: self._on_switch())
         for field in self.fields:
-            field.changed.connect(self._settled.start)
+            field.changed.connect(self._on_switch)
         self.set_back.clicked.connect(self._set_back)
 
     # what is asked
 
     def asked(self) -> Asked:
         name, steps = self.task.currentData(), self.limit.current == STEPS
+        kind = (("model", self._model),) if self.model.current != TRANSFORMER else ()
         switches = tuple((field.switch.name, field.asked) for field in self.fields if field.asked)
         return Asked(
             task=f"{name}:{self.difficulty.value()}",
-            switches=switches,
+            switches=(*kind, *switches),
             seed=self.seed.value(),
             text=self.text.text() if name == TEXT else "",
             seconds=None if steps else float(self.seconds.value()),
@@ -130,7 +145,8 @@ class Form(QWidget):
             "seconds": self.seconds,
             "steps": self.steps,
             "seed": self.seed,
-            **{field.switch.name: field.choice for field in self.fields},
+            "model": self.model,
+            **{_kept_name(field): field.choice for field in self.fields},
             "text": text_choice(self.text.text, self._put_text),
         }
 
@@ -153,11 +169,28 @@ class Form(QWidget):
         self._show_limit()
         self._settled.start()
 
+    def _on_switch(self) -> None:
+        self._show_switches()
+        self._settled.start()
+
     def _set_back(self) -> None:
         for field in self.fields:
             field.set_back()
 
     # what is shown
+
+    @property
+    def _model(self) -> Model:
+        return _MODELS[self.model.current]
+
+    def _show_switches(self) -> None:
+        """Those that change something in the model as it is chosen."""
+        model = self._model
+        words = {field.switch.name: field.word for field in self.fields if field.switch.model in (None, model)}
+        for field in self.fields:
+            field.setVisible(field.switch.applies(model, words))
+        for group, shown in self._shown_groups:
+            shown.setVisible(not all(field.isHidden() for field in group))
 
     def _show_task(self) -> None:
         task = TASKS.get(self.task.currentData())
@@ -183,6 +216,12 @@ class Form(QWidget):
             return
         row = example_of(task, self.difficulty.value())
         self.example.setText(f"It is to {task.title}: {_short(row.prompt, 40)} → {_short(row.answer, 40)}")
+
+
+def _kept_name(field: SwitchField) -> str:
+    """Both models have a score."""
+    switch = field.switch
+    return f"recurrent {switch.name}" if switch.model == "recurrent" else switch.name
 
 
 def example_of(task: Task, difficulty: int) -> Row:

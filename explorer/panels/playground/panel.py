@@ -1,4 +1,4 @@
-"""Playground: choose a task and switches, press Train, and watch a transformer learn."""
+"""Playground: choose a task, a model and switches, press Train, and watch it learn."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class PlaygroundPanel(Panel):
     api_version = 1
     name = "playground"
     title = "Playground"
-    hint = "Choose a task and switches, press Train, and watch a transformer learn."
+    hint = "Choose a task, a model and switches, press Train, and watch it learn."
 
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(session, hover, parent)

@@ -1,8 +1,12 @@
-"""The switches of the textbook transformer and of its training, as the form shows them."""
+"""The switches of the textbook models and of their training, as the form shows them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+Model = Literal["transformer", "recurrent"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +46,15 @@ class Switch:
     label: str
     tip: str
     kind: Choose | Flag | Whole | Real
+    model: Model | None = None  # the only one that has it; None: both have
+    needs: tuple[tuple[str, tuple[str, ...]], ...] = ()  # other switches of that model, and words one of which each has
+
+    def applies(self, model: Model, words: Mapping[str, str]) -> bool:
+        """Whether it changes anything in `model`, whose lists are at `words`, by the name of their switch."""
+        return self.model in (None, model) and all(words[name] in allowed for name, allowed in self.needs)
 
 
-GROUPS: tuple[tuple[str, tuple[Switch, ...]], ...] = (
+_TRANSFORMER: tuple[tuple[str, tuple[Switch, ...]], ...] = (
     (
         "Shape and size",
         (
@@ -62,7 +72,13 @@ GROUPS: tuple[tuple[str, tuple[Switch, ...]], ...] = (
             ),
             Switch("width", "Width", "Dimensions of the residual stream, d_model", Whole(64, 2, 512)),
             Switch("layers", "Layers", "Blocks of each stack", Whole(2, 1, 24)),
-            Switch("inner", "Inner width", "Neurons of the feed-forward networks", Whole(0, 0, 2048, "4 × width")),
+            Switch(
+                "inner",
+                "Inner width",
+                "Neurons of the feed-forward networks",
+                Whole(0, 0, 2048, "4 × width"),
+                needs=(("feed_forward", ("relu", "gelu", "swiglu")),),
+            ),
             Switch("context", "Context", "The most tokens that it can read", Whole(0, 0, 2048, "twice the rows")),
         ),
     ),
@@ -85,12 +101,19 @@ GROUPS: tuple[tuple[str, tuple[Switch, ...]], ...] = (
                     )
                 ),
             ),
-            Switch("buckets", "T5 buckets", "How many distances T5's bias tells apart", Whole(32, 4, 512)),
+            Switch(
+                "buckets",
+                "T5 buckets",
+                "How many distances T5's bias tells apart",
+                Whole(32, 4, 512),
+                needs=(("positions", ("t5",)),),
+            ),
             Switch(
                 "farthest",
                 "T5 farthest",
                 "The distance from which on all are alike to T5's bias",
                 Whole(128, 4, 4096),
+                needs=(("positions", ("t5",)),),
             ),
         ),
     ),
@@ -110,7 +133,13 @@ GROUPS: tuple[tuple[str, tuple[Switch, ...]], ...] = (
                 "How a query and a key are compared",
                 Choose((("scaled", "Dot product / √d"), ("dot", "Dot product"), ("additive", "Additive"))),
             ),
-            Switch("causal_mask", "Causal mask", "No token of a decoder attends to a later one", Flag(True)),
+            Switch(
+                "causal_mask",
+                "Causal mask",
+                "No token of a decoder attends to a later one",
+                Flag(True),
+                needs=(("shape", ("encoder-decoder", "decoder")),),
+            ),
         ),
     ),
     (
@@ -141,6 +170,60 @@ GROUPS: tuple[tuple[str, tuple[Switch, ...]], ...] = (
             Switch("scaled_embedding", "Scaled embedding", "Embeddings are multiplied by √width", Flag(True)),
         ),
     ),
+)
+
+_RECURRENT: tuple[tuple[str, tuple[Switch, ...]], ...] = (
+    (
+        "Network",
+        (
+            Switch(
+                "cell",
+                "Cell",
+                "What carries the state from token to token",
+                Choose((("gru", "GRU"), ("lstm", "LSTM"))),
+            ),
+            Switch("hidden", "Hidden", "Dimensions of a state", Whole(64, 1, 512)),
+            Switch("embedding", "Embedding", "Dimensions of a token's embedding", Whole(32, 1, 512)),
+            Switch("bidirectional", "Both directions", "The encoder reads the text backwards too", Flag(True)),
+        ),
+    ),
+    (
+        "Attention",
+        (
+            Switch(
+                "score",
+                "Score",
+                "How the decoder's state and each of the encoder's are compared. The bottleneck has no attention: the "
+                "encoder's last state is all that the decoder gets",
+                Choose(
+                    (
+                        ("bahdanau", "Bahdanau"),
+                        ("dot", "Luong, dot"),
+                        ("general", "Luong, general"),
+                        ("concat", "Luong, concat"),
+                        ("none", "None: bottleneck"),
+                    )
+                ),
+            ),
+            Switch(
+                "scope",
+                "Scope",
+                "All of the text, or a window that moves with what is written, or to where the model predicts",
+                Choose((("global", "Global"), ("monotonic", "Local, monotonic"), ("predictive", "Local, predictive"))),
+                needs=(("score", ("dot", "general", "concat")),),
+            ),
+            Switch(
+                "window",
+                "Window",
+                "Tokens to each side of the place that local attention attends to",
+                Whole(3, 1, 128),
+                needs=(("score", ("dot", "general", "concat")), ("scope", ("monotonic", "predictive"))),
+            ),
+        ),
+    ),
+)
+
+_BOTH: tuple[tuple[str, tuple[Switch, ...]], ...] = (
     (
         "Training",
         (
@@ -159,6 +242,7 @@ GROUPS: tuple[tuple[str, tuple[Switch, ...]], ...] = (
                 "Label smoothing",
                 "Part of the target that is spread over all tokens",
                 Real(0.1, 0.0, 0.95, 2, 0.05),
+                "transformer",
             ),
             Switch(
                 "snapshot_every",
@@ -170,4 +254,10 @@ GROUPS: tuple[tuple[str, tuple[Switch, ...]], ...] = (
     ),
 )
 
+
+def _of(model: Model, groups: tuple[tuple[str, tuple[Switch, ...]], ...]) -> tuple[tuple[str, tuple[Switch, ...]], ...]:
+    return tuple((title, tuple(replace(switch, model=model) for switch in group)) for title, group in groups)
+
+
+GROUPS = (*_of("transformer", _TRANSFORMER), *_of("recurrent", _RECURRENT), *_BOTH)
 SWITCHES = tuple(switch for _, group in GROUPS for switch in group)

@@ -6,8 +6,8 @@ from explorer.panels.about import About
 from explorer.session.training import TrainingState
 
 _WHAT = (
-    "A small transformer learns a task from nothing, in a process of its own. Flow, All heads, Head, Cell and Decode "
-    "show it while it learns."
+    "A small transformer, or a recurrent model, learns a task from nothing, in a process of its own. Flow, Decode and "
+    "the other panels show it while it learns."
 )
 _HELD = "One row in 16 is held out: it never learns from those, and they say whether it has understood the task."
 _TRY = "Try: press Train, look at All heads, then take Positions: none and train again."

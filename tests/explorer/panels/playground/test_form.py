@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import pytest
+import torch
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QComboBox
 
-from explorer.panels.playground.fields import default_of
-from explorer.panels.playground.form import STEPS, Form
+from explorer.panels.playground.fields import SwitchField, default_of
+from explorer.panels.playground.form import RECURRENT, STEPS, TRANSFORMER, Form
 from explorer.panels.playground.panel import PlaygroundPanel
-from explorer.panels.playground.switches import SWITCHES, Choose
+from explorer.panels.playground.switches import SWITCHES, Choose, Switch
 from models.protocol.training_messages import Asked
 from models.protocol.training_plan import PlanRequest, PlanView
+from models.textbook.config import RECURRENT_SWITCHES
 from models.textbook.tasks import TASKS
 from models.textbook.transformer_config import CHOICES, TransformerConfig
 from models.textbook.transformer_config import SWITCHES as OF_THE_MODEL
@@ -19,16 +22,111 @@ from models.training.experiment import experiment
 from models.training.settings import NUMBERS, Settings
 from tests.explorer.silent import SilentSession, shown
 
+RECURRENT_CHOICES = {name: set(words) for name, words in RECURRENT_SWITCHES.items() if words}
 
-def test_there_is_a_field_for_every_switch_with_the_same_default():
-    assert {switch.name for switch in SWITCHES} == {*OF_THE_MODEL, *NUMBERS}
+
+CHANGED = {
+    "inner": "71",
+    "scope": "monotonic",
+    "window": "1",
+    "causal_mask": "off",
+    "buckets": "8",
+    "farthest": "64",
+}
+"""Another value for each switch that is put away at times."""
+
+
+def of(model: str) -> dict[str, Switch]:
+    return {switch.name: switch for switch in SWITCHES if switch.model in (None, model)}
+
+
+def choose_in(field: SwitchField, word: str) -> None:
+    """With the keyboard, as a person chooses in a list."""
+    listed = field.control
+    assert isinstance(listed, QComboBox)
+    listed.setFocus()
+    QTest.keyClick(listed, Qt.Key.Key_Home)
+    while listed.currentData() != word:
+        before = listed.currentIndex()
+        QTest.keyClick(listed, Qt.Key.Key_Down)
+        assert listed.currentIndex() != before, f"there is no {word}"
+
+
+def field_of(form: Form, name: str, model: str | None) -> SwitchField:
+    return next(field for field in form.fields if (field.switch.name, field.switch.model) == (name, model))
+
+
+def test_there_is_a_field_for_every_switch_of_the_transformer_with_the_same_default():
+    switches = of("transformer")
+    assert set(switches) == {*OF_THE_MODEL, *NUMBERS}
     depends = {"inner", "context", "key_heads"}  # 0 stands for what follows from others
-    for switch in SWITCHES:
-        if switch.name not in depends:
-            where = Settings() if switch.name in NUMBERS else TransformerConfig()
-            assert default_of(switch) == getattr(where, switch.name), switch.name
+    for name, switch in switches.items():
+        if name not in depends:
+            where = Settings() if name in NUMBERS else TransformerConfig()
+            assert default_of(switch) == getattr(where, name), name
         if isinstance(switch.kind, Choose):
-            assert {word for word, _ in switch.kind.words} == set(CHOICES[switch.name])
+            assert {word for word, _ in switch.kind.words} == set(CHOICES[name])
+
+
+def test_there_is_a_field_for_every_switch_of_a_recurrent_model_with_the_same_default():
+    switches, config = of("recurrent"), experiment("reverse", {"model": "recurrent"}).config
+    assert set(switches) == {*RECURRENT_SWITCHES, *NUMBERS}
+    for name, switch in switches.items():
+        assert default_of(switch) == getattr(Settings() if name in NUMBERS else config, name), name
+        if isinstance(switch.kind, Choose):
+            assert {word for word, _ in switch.kind.words} == RECURRENT_CHOICES[name]
+
+
+@pytest.mark.parametrize("model", ["transformer", "recurrent"])
+def test_a_switch_that_is_put_away_is_refused_or_changes_no_logit(model):
+    for name, switch in of(model).items():
+        for other, words in switch.needs:
+            kind = of(model)[other].kind
+            assert isinstance(kind, Choose)
+            for word in {word for word, _ in kind.words} - set(words):
+                given = {"model": model, other: word}
+                assert_refused_or_the_same_model(given, {**given, name: CHANGED[name]})
+
+
+def assert_refused_or_the_same_model(one: dict[str, str], other: dict[str, str]) -> None:
+    try:
+        trainings = [experiment("copy:4", switches).training() for switches in (one, other)]
+    except ValueError:
+        return
+    batch, _ = trainings[0].next_batch()
+    logits = [training.model.eval()(**batch.inputs).logits for training in trainings]
+    assert torch.equal(*logits), other
+
+
+def test_what_does_not_apply_is_not_to_be_seen_and_not_asked_for(qtbot):
+    form = Form()
+    qtbot.addWidget(form)
+    form.resize(700, 900)
+    form.show()
+    heads, buckets = field_of(form, "heads", "transformer"), field_of(form, "buckets", "transformer")
+    positions = field_of(form, "positions", "transformer")
+    score, scope = field_of(form, "score", "recurrent"), field_of(form, "scope", "recurrent")
+    window = field_of(form, "window", "recurrent")
+    assert (heads.isVisible(), buckets.isVisible(), score.isVisible()) == (True, False, False)
+    choose_in(positions, "t5")
+    assert buckets.isVisible()
+    buckets.choice.choose(8)
+    assert form.asked().switches == (("positions", "t5"), ("buckets", "8"))
+    QTest.mouseClick(form.model.button(RECURRENT), Qt.MouseButton.LeftButton)
+    assert form.asked().switches == (("model", "recurrent"),)
+    assert (heads.isVisible(), score.isVisible(), scope.isVisible(), window.isVisible()) == (False, True, False, False)
+    choose_in(score, "general")
+    choose_in(scope, "monotonic")
+    assert window.isVisible()
+    window.choice.choose(2)
+    asked = (("model", "recurrent"), ("score", "general"), ("scope", "monotonic"), ("window", "2"))
+    assert form.asked().switches == asked
+    choose_in(score, "none")
+    assert form.asked().switches == (("model", "recurrent"), ("score", "none"))
+    assert not window.isVisible()
+    assert experiment("dates", dict(form.asked().switches)).config.score == "none"
+    QTest.mouseClick(form.model.button(TRANSFORMER), Qt.MouseButton.LeftButton)
+    assert form.asked().switches == (("positions", "t5"), ("buckets", "8"))
 
 
 def test_as_it_is_at_first_it_asks_for_a_minute_of_reverse(qtbot):
@@ -50,6 +148,8 @@ def test_every_switch_is_asked_for_as_the_command_takes_it(qtbot):
     form = Form()
     qtbot.addWidget(form)
     for field in form.fields:
+        if field.switch.model == "recurrent":
+            continue
         if isinstance(field.switch.kind, Choose):
             field.choice.choose(field.switch.kind.words[-1][0])
         elif isinstance(default_of(field.switch), bool):
