@@ -1,27 +1,20 @@
-"""Between the session and the process that trains: a thread reads what it says, another one tells it what to do."""
+"""Between the session and the process that trains: it is started, told and ended as the state says."""
 
 from __future__ import annotations
 
-import logging
-import queue
-import subprocess
 import threading
-import time
-from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 
 from explorer import training_folders
+from explorer.compute.told_process import KILLED_WITHIN, ToldProcess, Work, end_all
 from explorer.session.intents import TrainingTold
 from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.session.training import TrainingState
-from models.files.own_process import OwnProcess
 from models.files.whole_files import not_written
 from models.protocol.training_messages import (
-    MOST_BYTES,
     TRAIN_HERE,
     Begin,
     Failed,
@@ -31,118 +24,13 @@ from models.protocol.training_messages import (
     Save,
     ToProcess,
     from_process,
-    line_of,
 )
 
-log = logging.getLogger(__name__)
+_REPLACED_WITHIN = 10.0  # seconds
 
-_KILLED_WITHIN = 0.5  # seconds
-_REPLACED_WITHIN = 10.0
-_MODULE = "models.training.training_process"
+WORK = Work("models.training.training_process", TRAIN_HERE, from_process, "Train again.")
 
-
-class TrainingProcess:
-    """One process, from its start to its end, and the threads that talk with it."""
-
-    def __init__(self, begin: Begin, deliver: Callable[[FromProcess | Fell], None]) -> None:
-        """`deliver` is called in a thread of its own."""
-        self._own = OwnProcess(_MODULE, TRAIN_HERE)
-        self._begin, self._deliver = begin, deliver
-        self._to_tell: queue.SimpleQueue[ToProcess | None] = queue.SimpleQueue()
-        self._process: subprocess.Popen[bytes] | None = None
-        self._is_ending = threading.Event()
-        self._has_begun = False
-        self._thread = threading.Thread(target=self._live, name="training", daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def tell(self, message: ToProcess) -> None:
-        self._to_tell.put(message)
-
-    @property
-    def is_alive(self) -> bool:
-        return self._thread.is_alive()
-
-    @property
-    def pid(self) -> int | None:
-        """Of the process, once it is started."""
-        return None if self._process is None else self._process.pid
-
-    def end(self) -> None:
-        """Tell it to end, without waiting: a file that it writes is finished first."""
-        self._is_ending.set()
-        self._to_tell.put(None)
-        if not self._has_begun:
-            self.kill()  # it is still importing, and has nothing to finish
-
-    def kill(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-
-    def wait(self, timeout: float) -> bool:
-        """For its end, at most so many seconds; whether it has ended."""
-        self._thread.join(timeout)
-        return not self._thread.is_alive()
-
-    def _live(self) -> None:
-        try:
-            process = self._process = self._own.running()
-        except OSError as error:
-            why = error.strerror or str(error)
-            self._deliver(Failed(f"The process that trains cannot be started ({why}). Close other programs."))
-            return
-        if self._is_ending.is_set():
-            process.kill()
-        threading.Thread(target=self._tell, args=(process,), name="telling the training", daemon=True).start()
-        has_failed = self._listen(process)
-        self._to_tell.put(None)
-        code = process.wait()
-        self._own.end()
-        if not (has_failed or self._is_ending.is_set()):
-            self._deliver(Fell(code))
-
-    def _tell(self, process: subprocess.Popen[bytes]) -> None:
-        assert process.stdin is not None
-        message: ToProcess | None = self._begin
-        with suppress(OSError, ValueError):  # it has ended, which is told elsewhere
-            while message is not None:
-                process.stdin.write(line_of(message))
-                process.stdin.flush()
-                message = self._to_tell.get()
-        with suppress(OSError, ValueError):
-            process.stdin.close()
-
-    def _listen(self, process: subprocess.Popen[bytes]) -> bool:
-        """Until it says nothing more; whether it has said that it failed."""
-        assert process.stdout is not None
-        while True:
-            try:
-                line = process.stdout.readline(MOST_BYTES + 1)
-                if not line:
-                    return False
-                message = from_process(line)
-            except (OSError, ValueError) as error:
-                if self._process_is_over(process):
-                    return False  # it was ended in the middle of a line
-                log.warning("the process that trains said what cannot be read: %s", error)
-                process.kill()
-                self._deliver(Failed("The process that trains said what cannot be read, and was ended. Train again."))
-                return True
-            self._has_begun = True
-            if self._is_ending.is_set():
-                continue
-            self._deliver(message)
-            if isinstance(message, Failed):
-                if message.cause:
-                    log.warning("%s\n%s", message.sentence, message.cause)
-                return True
-
-    @staticmethod
-    def _process_is_over(process: subprocess.Popen[bytes]) -> bool:
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(0.2)
-        return process.poll() is not None
+TrainingProcess = ToldProcess[FromProcess]
 
 
 class TrainingLink(QObject):
@@ -186,19 +74,11 @@ class TrainingLink(QObject):
         With a timeout of 0 it is only told; another call waits, and kills what does not end.
         """
         self._is_stopped = True
-        deadline = time.monotonic() + timeout
-        processes = [*self._ending, *([] if self._process is None else [self._process])]
-        for process in processes:
-            process.end()
-        ended = [process.wait(max(0.0, deadline - time.monotonic())) for process in processes]
-        if timeout and not all(ended):
-            for process in processes:
-                process.kill()
-            ended = [process.wait(_KILLED_WITHIN) for process in processes]
-        if all(ended) and self._folder is not None:
+        has_ended = end_all([*self._ending, *([] if self._process is None else [self._process])], timeout)
+        if has_ended and self._folder is not None:
             training_folders.remove(self._folder)
             self._folder = None
-        return all(ended)
+        return has_ended
 
     def _begin(self, training: TrainingState) -> None:
         self._let_go()
@@ -224,7 +104,7 @@ class TrainingLink(QObject):
     def _start(self, training: TrainingState, taken_up: bool) -> None:
         number = training.number
         begin = Begin(training.asked, str(self._folder), taken_up)
-        self._process = TrainingProcess(begin, lambda message: self._said.emit(number, message))
+        self._process = ToldProcess(WORK, begin, lambda message: self._said.emit(number, message))
         self._process.start()
 
     def _tell(self, training: TrainingState, message: ToProcess) -> None:
@@ -246,7 +126,7 @@ class TrainingLink(QObject):
 def _remove_after(process: TrainingProcess | None, folder: Path) -> None:
     if process is not None and not process.wait(_REPLACED_WITHIN):
         process.kill()
-        process.wait(_KILLED_WITHIN)
+        process.wait(KILLED_WITHIN)
     training_folders.remove(folder)
 
 

@@ -170,15 +170,16 @@ def line_of(message: Message) -> bytes:
 
 def to_process(line: bytes) -> ToProcess:
     """Raises ValueError for anything else than a message to the process."""
-    return _checked(_TO, line)
+    return decoded(_TO, line)
 
 
 def from_process(line: bytes) -> FromProcess:
     """Raises ValueError for anything else than a message from the process."""
-    return _checked(_FROM, line)
+    return decoded(_FROM, line)
 
 
-def _checked(decoder: msgspec.json.Decoder[MessageT], line: bytes) -> MessageT:
+def decoded(decoder: msgspec.json.Decoder[MessageT], line: bytes) -> MessageT:
+    """A line as `decoder` has it. Raises ValueError for one that is too long, or that it does not know."""
     if len(line) > MOST_BYTES:
         raise ValueError(f"a message of {len(line):,} bytes")
     try:

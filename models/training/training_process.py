@@ -7,30 +7,18 @@ The window's interpreter lock is not shared, so neither waits for the other. Wha
 from __future__ import annotations
 
 import math
-import os
-import queue
 import shutil
-import signal
-import sys
-import threading
 import time
 import traceback
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import astuple
 from pathlib import Path
 from typing import IO, Literal
 
-import psutil
-import torch
-from transformers.utils import logging
-
-from models.files import devices
 from models.files.training_steps import SNAPSHOTS
 from models.files.whole_files import not_written
 from models.protocol.errors import as_sentence
 from models.protocol.training_messages import (
-    MOST_BYTES,
     Asked,
     Began,
     Begin,
@@ -41,7 +29,6 @@ from models.protocol.training_messages import (
     Learned,
     Measure,
     Measured,
-    Message,
     OneBatch,
     Pause,
     Said,
@@ -51,12 +38,12 @@ from models.protocol.training_messages import (
     Stop,
     ToProcess,
     TrainingPoint,
-    line_of,
     to_process,
 )
 from models.training.common import Budget
 from models.training.experiment import Experiment, experiment
 from models.training.folders import save, why_not
+from models.training.pipe import Pipe, be_process, sentence_of_crash
 from models.training.snapshots import Snapshots
 from models.training.training import Command, Outcome, Point
 
@@ -64,41 +51,11 @@ TOLD_EVERY = 0.2  # seconds
 MEASURED_SHARE = 0.03  # of the time may be spent on held-out rows, and
 _MEASURED_EVERY = 1.0  # seconds lie between two measurements at least
 _WATCHED = 128  # held-out rows, while it learns: a curve with many points says more than one with exact ones
-_LAST_SECONDS = 2.0  # that a step, or a file that is being written, may take once the window is gone
-_MOST_THREADS = 4
-_NICE = 5
 
 
 def serve() -> None:
     """Be that process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's Ctrl+C is the window's, which closes the pipe
-    out = _own_output()
-    logging.disable_progress_bar()
-    logging.set_verbosity_error()
-    devices.set_threads()
-    if not os.environ.get("OMP_NUM_THREADS"):  # one core is left to the window
-        torch.set_num_threads(min(_MOST_THREADS, max(1, torch.get_num_threads() - 1)))
-    with suppress(psutil.Error, OSError):  # what a person waits for comes first
-        psutil.Process().nice(psutil.BELOW_NORMAL_PRIORITY_CLASS if sys.platform == "win32" else _NICE)
-    Learner(sys.stdin.buffer, out, _end_soon).serve()
-    out.close()
-    os._exit(0)  # the interpreter's end aborts the process while a thread is inside torch
-
-
-def _end_soon() -> None:
-    """The window is gone: what is being done may be finished, if it does not take long."""
-    timer = threading.Timer(_LAST_SECONDS, os._exit, (0,))
-    timer.daemon = True
-    timer.start()
-
-
-def _own_output() -> IO[bytes]:
-    """Standard output; what libraries print goes nowhere from now on."""
-    out = os.fdopen(os.dup(1), "wb")
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
-    os.close(nowhere)
-    return out
+    be_process(lambda source, out, on_closed: Learner(source, out, on_closed).serve())
 
 
 class Learner:
@@ -106,9 +63,8 @@ class Learner:
 
     def __init__(self, source: IO[bytes], out: IO[bytes], on_closed: Callable[[], None] = lambda: None) -> None:
         """`on_closed` is called, in a thread of its own, when the source has ended."""
-        self._source, self._out, self._on_closed = source, out, on_closed
-        self._asked: queue.SimpleQueue[ToProcess | None] = queue.SimpleQueue()
-        self._is_closed = False
+        self._pipe = Pipe(source, out, to_process, on_closed)
+        self._say = self._pipe.say
         self._command: Command = "go"
         self._points: list[TrainingPoint] = []
         self._told_at = self._measured_at = self._begun = 0.0
@@ -119,34 +75,16 @@ class Learner:
 
     def serve(self) -> None:
         """Until the source ends."""
-        threading.Thread(target=self._read, name="what the window says", daemon=True).start()
-        begin = self._asked.get()
+        begin = self._pipe.next()
         while begin is not None and not isinstance(begin, Begin):
             self._say(Said("Nothing is being trained yet."))
-            begin = self._asked.get()
+            begin = self._pipe.next()
         if begin is None:
             return
         try:
             self._train(begin)
         except Exception as error:
-            self._say(Failed(_sentence(error), traceback.format_exc()))
-
-    # ------------------------------------------------------------------ the pipe
-
-    def _read(self) -> None:
-        while line := self._source.readline(MOST_BYTES + 1):
-            try:
-                self._asked.put(to_process(line))
-            except ValueError as error:
-                self._say(Said(f"The process that trains was told what it does not understand: {error}"[:400]))
-        self._is_closed = True
-        self._asked.put(None)
-        self._on_closed()
-
-    def _say(self, message: Message) -> None:
-        with suppress(OSError, ValueError):  # nobody listens any more
-            self._out.write(line_of(message))
-            self._out.flush()
+            self._say(Failed(sentence_of_crash(error), traceback.format_exc()))
 
     # ------------------------------------------------------------------ a training
 
@@ -164,7 +102,7 @@ class Learner:
             return
         self._measure(_WATCHED)
         self._run()
-        while not self._is_closed and (asked := self._asked.get()) is not None:
+        while (asked := self._pipe.next()) is not None:
             self._obey(asked)
             if isinstance(asked, Go | OneBatch):
                 self._command = "go" if isinstance(asked, Go) else "step"
@@ -207,13 +145,13 @@ class Learner:
         self._end(Outcome("stopped" if outcome.ended == "done" else outcome.ended, outcome.step, 0.0, outcome.notice))
 
     def _end(self, outcome: Outcome) -> None:
-        if not self._is_closed:
+        if not self._pipe.is_closed:
             self._measure()
             self._say(Ended(outcome.ended, outcome.step, outcome.seconds, outcome.notice))
 
     def _keep(self) -> None:
         """Let the folder hold the model as it is now, also as a snapshot."""
-        if self._is_closed:
+        if self._pipe.is_closed:
             return
         step, snapshots = self.training.step_number, self.training.snapshots
         assert snapshots is not None
@@ -229,11 +167,9 @@ class Learner:
 
     def _next_command(self) -> Command:
         """What `Training.run` is to do next; what else was asked for is done first."""
-        while not self._asked.empty():
-            asked = self._asked.get()
-            if asked is not None:
-                self._obey(asked)
-        if self._is_closed:
+        for asked in self._pipe.said_by_now():
+            self._obey(asked)
+        if self._pipe.is_closed:
             return "stop"
         command = self._command
         if command == "step":
@@ -328,9 +264,3 @@ class Learner:
 
 def _planned(asked: Asked) -> Experiment:
     return experiment(asked.task, dict(asked.switches), asked.seed, asked.text)
-
-
-def _sentence(error: BaseException) -> str:
-    if devices.is_out_of_memory(error):
-        return "There is not enough memory to train this. Take a smaller width, fewer layers or a smaller batch."
-    return f"Something went wrong while training: {type(error).__name__}. Details are in the log."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -115,7 +116,7 @@ def test_words_that_are_no_message_end_it_with_a_sentence(qtbot, linked, tmp_pat
         "def serve():\n    print('hello', flush=True)\n    import time; time.sleep(60)\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr(training_link, "_MODULE", "babbling")
+    monkeypatch.setattr(training_link, "WORK", replace(training_link.WORK, module="babbling"))
     linked.session.dispatch(Train(ENDLESS))
     wait(qtbot, lambda: linked.training.phase == "failed")
     assert "cannot be read" in linked.session.state.notice.text
