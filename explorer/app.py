@@ -48,6 +48,7 @@ def _do(given: list[str]) -> int:
     from explorer import console
     from explorer.arguments import parse
     from models.files.helper_work import TRY_CHECKPOINTS
+    from models.protocol.experiment_messages import EXPERIMENT_HERE
     from models.protocol.training_messages import TRAIN_HERE
     from models.text.template_limits import ARGUMENT, serve
 
@@ -63,6 +64,11 @@ def _do(given: list[str]) -> int:
         from models.training.training_process import serve as train_here
 
         train_here()
+        return 0
+    if given == [EXPERIMENT_HERE]:
+        from models.training.experiment_process import serve as run_experiment_here
+
+        run_experiment_here()
         return 0
     try:
         args = parse(given)

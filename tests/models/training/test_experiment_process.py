@@ -1,0 +1,237 @@
+"""The process that trains runs side by side: what it tells is what `Comparison` finds, and it ends when told to."""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+from collections.abc import Iterator
+from dataclasses import astuple
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+
+from models.files.own_process import OwnProcess
+from models.protocol.experiment_messages import (
+    EXPERIMENT_HERE,
+    BeginRuns,
+    Finding,
+    Measure,
+    RunsBegan,
+    RunsEnded,
+    RunsLearned,
+    RunsMeasured,
+    from_experiment,
+    to_experiment,
+)
+from models.protocol.training_messages import Failed, HeldOutPoint, Message, Said, Stop, TrainingPoint, line_of
+from models.training.comparison import Comparison
+from models.training.experiment_process import MEASURED, Runs
+from models.training.prepared import read_prepared
+
+TINY = """
+[tiny]
+title = "Tiny"
+compares = "Two."
+look_for = "Either."
+claim = "None."
+source = "Nobody"
+task = "copy:3"
+steps = {steps}
+set = {{ width = 16, heads = 2, layers = 1, batch = 8 }}
+runs = [
+    {{ name = "sinusoids" }},
+    {{ name = "none", set = {{ positions = "none" }} }},
+    {{ name = "wild", set = {{ rate = 1e30, warmup = 1 }} }},
+]
+holds = [
+    {{ measure = "training loss", run = "none", at_most = 50 }},
+    {{ measure = "steps to learn", run = "sinusoids", below = "none" }},
+    {{ measure = "milliseconds a step", run = "sinusoids", at_most = 0 }},
+]
+shown = ["sequences right", "held-out loss"]
+"""
+
+
+def tiny(folder: Path, steps: int = 45) -> str:
+    path = folder / "tiny.toml"
+    path.write_text(TINY.format(steps=steps))
+    return str(path)
+
+
+class Talk:
+    """`Runs` in a thread, and both ends of its pipes."""
+
+    def __init__(self) -> None:
+        source, told = os.pipe()
+        heard, out = os.pipe()
+        self._to: IO[bytes] = os.fdopen(told, "wb", buffering=0)
+        self._from: IO[bytes] = os.fdopen(heard, "rb")
+        self._ends = os.fdopen(source, "rb"), os.fdopen(out, "wb")
+        self.thread = threading.Thread(target=self._serve, daemon=True)
+        self.thread.start()
+
+    def _serve(self) -> None:
+        source, out = self._ends
+        with source, out:
+            Runs(source, out).serve()
+
+    def tell(self, *said: Message) -> None:
+        for message in said:
+            self._to.write(line_of(message))
+
+    def write(self, line: bytes) -> None:
+        self._to.write(line)
+
+    def until(self, kind: type[Any]) -> tuple[list[Message], Any]:
+        """What is said until a message of a kind, and that."""
+        before: list[Message] = []
+        while not isinstance(message := from_experiment(self._from.readline()), kind):
+            before.append(message)
+        return before, message
+
+    def close(self) -> None:
+        self._to.close()
+        while self._from.readline():
+            pass
+        self._from.close()
+        self.thread.join(20)
+        assert not self.thread.is_alive()
+
+
+@pytest.fixture
+def talk() -> Iterator[Talk]:
+    talking = Talk()
+    yield talking
+    talking.close()
+
+
+def without_time(point: TrainingPoint) -> tuple[Any, ...]:
+    return (point.step, point.loss, point.accuracy, point.rate, point.gradients)
+
+
+def test_what_is_told_comes_back_as_it_was():
+    point = TrainingPoint(3, 0.1 + 0.2, 1 / 3, 1e-300, 5.0, (("head", 2.5),))
+    held = HeldOutPoint(3, 1 / 7, 0.5, 0.25, 100)
+    told = [
+        *(RunsBegan((1, 2)), RunsLearned(3, ((point,), ()), 1.5), RunsMeasured((held, None))),
+        RunsEnded(
+            "done", 3, 1.5, (Measure("steps to learn", ("7", "never")),), (Finding("a “b”\n", True, False),), ("x",)
+        ),
+        *(Said("a"), Failed("b", "c")),
+    ]
+    assert [from_experiment(line_of(message)) for message in told] == told
+    asked = [BeginRuns("/tmp/x.toml", "tiny", 3), Stop()]
+    assert [to_experiment(line_of(message)) for message in asked] == asked
+
+
+@pytest.mark.parametrize("line", [b"", b"{", b'{"type": "Go"}', b'{"type": "BeginRuns", "file": "x"}'])
+def test_anything_else_is_refused(line):
+    with pytest.raises(ValueError, match="no message"):
+        to_experiment(line)
+
+
+def test_every_point_and_figure_is_that_of_the_runs_themselves(talk, tmp_path):
+    """Bit for bit, also that of a run that diverges."""
+    path = tiny(tmp_path)
+    talk.tell(BeginRuns(path, "tiny", 4))
+    told, ended = talk.until(RunsEnded)
+
+    alone = Comparison(read_prepared(Path(path))["tiny"], 4)
+    points: list[list[TrainingPoint]] = [[], [], []]
+    held = [[learner.training.measure() for learner in alone.learners]]
+    while not alone.is_done:
+        for kept, point in zip(points, alone.step(), strict=True):
+            if point is not None:
+                kept.append(TrainingPoint(*astuple(point)))
+        if alone.step_number % (45 // MEASURED) == 0 or alone.is_done:
+            held.append([learner.training.measure() for learner in alone.learners])
+    verdict = alone.verdict()
+
+    (began,) = (message for message in told if isinstance(message, RunsBegan))
+    assert began.parameters == tuple(
+        sum(p.numel() for p in learner.training.model.parameters()) for learner in alone.learners
+    )
+    learned = [message for message in told if isinstance(message, RunsLearned)]
+    for run in range(3):
+        heard = [point for message in learned for point in message.points[run]]
+        assert list(map(without_time, heard)) == list(map(without_time, points[run]))
+    assert len(points[2]) < 45 == learned[-1].step
+    measured = [message.held_out for message in told if isinstance(message, RunsMeasured)]
+    assert [row[:2] for row in measured] == [tuple(HeldOutPoint(*astuple(one)) for one in row[:2]) for row in held]
+    assert measured[-1][2] is None
+
+    assert (ended.how, ended.step) == ("done", 45)
+    figures = {measure.name: measure.figures for measure in ended.measures}
+    assert figures["training loss"][:2] == tuple(
+        f"{v:.3g}" for v in list(verdict.measured["training loss"].values())[:2]
+    )
+    assert figures["held-out loss"][0] == f"{held[-1][0].loss:.3g}"
+    assert figures["steps to learn"] == ("never", "never", "never")
+    assert math.inf in verdict.measured["steps to learn"].values()
+    assert [(finding.holds, finding.is_clocked) for finding in ended.findings] == [
+        (True, False),
+        (False, False),
+        (False, True),
+    ]
+    assert ended.findings[0].sentence == verdict.findings[0].sentence
+    assert ended.notices == verdict.notices
+    assert ended.notices[0].startswith("wild: At step ")
+
+
+def test_stopped_it_tells_what_was_measured_and_judges_nothing(talk, tmp_path):
+    talk.tell(BeginRuns(tiny(tmp_path, steps=1_000_000), "tiny"))
+    talk.until(RunsLearned)
+    talk.tell(Stop())
+    told, ended = talk.until(RunsEnded)
+    assert ended.how == "stopped"
+    assert 0 < ended.step < 1_000_000
+    assert ended.findings == ()
+    assert [measure.name for measure in ended.measures][:1] == ["training loss"]
+    heard = [message.step for message in told if isinstance(message, RunsLearned)]
+    assert not heard or heard[-1] == ended.step
+    talk.tell(Stop())
+    assert talk.until(Said)[1].sentence == "The runs are over."
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "sentence"),
+    [
+        (TINY.format(steps=1), "dance", "There is no experiment “dance”. There are tiny."),
+        (TINY.format(steps=1).replace("heads = 2", "heads = 3"), "tiny", "Heads is 3, which does not divide"),
+        ("[a]\ntitle = 'A'", "a", "The experiment a is not whole"),
+        (None, "a", "The list of experiments cannot be read (No such file or directory)."),
+    ],
+)
+def test_what_cannot_be_run_is_a_sentence(talk, tmp_path, text, name, sentence):
+    path = tmp_path / "x.toml"
+    if text is not None:
+        path.write_text(text)
+    talk.tell(BeginRuns(str(path), name))
+    failed = talk.until(Failed)[1]
+    assert sentence in failed.sentence
+    assert failed.cause == ""
+
+
+def test_what_it_does_not_understand_is_said_and_it_goes_on(talk, tmp_path):
+    talk.write(b"hello\n")
+    talk.tell(Stop(), BeginRuns(tiny(tmp_path, steps=2), "tiny"))
+    told, ended = talk.until(RunsEnded)
+    assert any(isinstance(message, Said) and "does not understand" in message.sentence for message in told)
+    assert ended.how == "done"
+
+
+def test_the_process_ends_with_its_input_in_the_middle_of_a_step(tmp_path):
+    process = OwnProcess("models.training.experiment_process", EXPERIMENT_HERE).running()
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(line_of(BeginRuns(tiny(tmp_path, steps=1_000_000), "tiny")))
+    process.stdin.flush()
+    while not isinstance(from_experiment(process.stdout.readline()), RunsLearned):
+        pass
+    process.stdin.close()
+    while process.stdout.readline():
+        pass
+    assert process.wait(20) == 0
+    process.stdout.close()
