@@ -20,6 +20,7 @@ from models.protocol.chat import Pair, Turn
 from models.protocol.corpus import CorpusQuestion
 from models.protocol.decoding import DecodeSamplesRequest, DecodeStepRequest
 from models.protocol.decoding_settings import Strategy
+from models.protocol.experiment_messages import FromExperiment
 from models.protocol.interventions import Intervention
 from models.protocol.prompt import Prompt
 from models.protocol.quality import QualityRequest
@@ -27,6 +28,7 @@ from models.protocol.request import Lane, Result
 from models.protocol.roles import HeadQuestion
 from models.protocol.training_messages import Asked, Fell, FromProcess, ToProcess
 from models.protocol.values import Placement, SiteRef
+from models.training.prepared import Prepared
 
 
 @dataclass(frozen=True, slots=True)
@@ -496,6 +498,28 @@ class TrainingTold(Intent):
 
     number: int
     message: FromProcess | Fell
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunExperiment(Intent):
+    """Let the runs of a prepared experiment learn side by side, in the place of those before. A training is paused."""
+
+    file: str  # where it stands
+    prepared: Prepared
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class StopExperiment(Intent):
+    """End the runs where they stand."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExperimentTold(Intent):
+    """What became of the experiment of this `number`."""
+
+    number: int
+    message: FromExperiment | Fell
 
 
 @dataclass(frozen=True, slots=True, eq=False)

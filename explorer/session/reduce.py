@@ -13,6 +13,7 @@ from explorer.session import (  # noqa: F401 - for their rules
     comparing_rules,
     corpus_rules,
     example_rules,
+    experiment_rules,
     intervention_rules,
     stepping_rules,
     text_rules,
@@ -21,7 +22,17 @@ from explorer.session import (  # noqa: F401 - for their rules
     writing_rules,
 )
 from explorer.session.arrivals import arrive
-from explorer.session.intents import Arrived, AskCorpus, Busy, ChooseCorpus, Intent, Measure, Show, TrainingTold
+from explorer.session.intents import (
+    Arrived,
+    AskCorpus,
+    Busy,
+    ChooseCorpus,
+    ExperimentTold,
+    Intent,
+    Measure,
+    Show,
+    TrainingTold,
+)
 from explorer.session.rules import broken_off, rule, without_notice
 from explorer.session.state import State
 from models.protocol.loading import LoadRequest
@@ -31,7 +42,7 @@ from models.protocol.running import ForwardRequest
 _LASTING_LANES = frozenset({LoadRequest.lane, ForwardRequest.lane})
 """Lanes whose notices stay until the checkpoint or the text is another one, whatever else is done."""
 
-_OF_THE_PROGRAM = (Arrived, Busy, Show, TrainingTold)
+_OF_THE_PROGRAM = (Arrived, Busy, Show, TrainingTold, ExperimentTold)
 
 
 def reduce(state: State, intent: Intent) -> State:

@@ -8,6 +8,7 @@ from typing import Literal
 from explorer.session.branches import Branches
 from explorer.session.decoding import Decoding, strategy_of
 from explorer.session.effects_choices import EffectsChoices
+from explorer.session.experiment import ExperimentState
 from explorer.session.placed import Placed
 from explorer.session.results import Results
 from explorer.session.training import TrainingState
@@ -212,6 +213,7 @@ class State:
     example: Placed | None = None  # chosen, and its text has not run yet: its tokens are not known
     opening_place: Placed | None = None  # of the document that is opening, as an example's
     learning: TrainingState | None = None  # the training that was begun last; kept in no file, and undo passes it by
+    experiment: ExperimentState | None = None  # that was run last; kept and undone as little
     restored: bool = False  # the document came whole: the next load keeps its text, the next run its selection
 
     @property

@@ -12,6 +12,7 @@ from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from explorer.compute.bridge import Bridge, connect
+from explorer.compute.experiment_link import ExperimentLink, connect_experiment
 from explorer.compute.training_link import TrainingLink, connect_training
 from explorer.compute.worker import EngineLike
 from explorer.panels import registry
@@ -60,6 +61,8 @@ class Contents(QWidget):
         connect(self.session, self.bridge)
         self.training = TrainingLink(self)
         connect_training(self.session, self.training)
+        self.experiment = ExperimentLink(self)
+        connect_experiment(self.session, self.experiment)
         self.top_bar = TopBar(self.session, self.hover)
         self.notice_bar = NoticeBar()
         self.notice_bar.action_triggered.connect(self._on_notice_action)
@@ -127,10 +130,12 @@ class Contents(QWidget):
         self._open_panels_in_turn()
 
     def stop(self, patience: float) -> bool:
-        """End its threads and the process that trains; whether all ended within `patience` seconds."""
+        """End its threads and the processes that train; whether all ended within `patience` seconds."""
         self._is_stopped = True
         deadline = time.monotonic() + patience
+        self.experiment.stop(0)  # at the same time as the training
         has_ended = self.training.stop(patience)
+        has_ended &= self.experiment.stop(max(0.0, deadline - time.monotonic()))
         left = max(0.0, deadline - time.monotonic())
         return self.step_bar.stop(left) & self.bridge.stop(left) & has_ended
 

@@ -114,7 +114,9 @@ def _step(learner: Learner) -> Point | None:
 
 
 def figure(measure_name: str, value: float) -> str:
-    """As it is told: three digits, a number of steps whole, “never” for what was not reached."""
+    """As it is told: three digits, a number of steps whole, “never” for what was not reached, “–” for what is none."""
     if value == math.inf:
         return "never"
+    if math.isnan(value):
+        return "–"
     return f"{value:.0f}" if measure_name == "steps to learn" else f"{value:.3g}"

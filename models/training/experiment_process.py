@@ -113,9 +113,11 @@ class Runs:
         self._pipe.say(RunsMeasured(tuple(map(_held_out, comparison.learners))))
 
     def _end(self, comparison: Comparison) -> None:
+        step, seconds = comparison.step_number, time.perf_counter() - self._begun
+        if not step:
+            self._pipe.say(RunsEnded("stopped", step, seconds, ()))
+            return
         verdict = comparison.verdict()
-        seconds = time.perf_counter() - self._begun
-        step = comparison.step_number
         if comparison.is_done:
             ended = RunsEnded("done", step, seconds, _measures(verdict), _findings(verdict), verdict.notices)
         else:

@@ -1,0 +1,121 @@
+"""The link to the process in which an experiment's runs learn, with the real process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from dataclasses import replace
+
+import psutil
+import pytest
+
+from explorer.compute import experiment_link
+from explorer.compute.experiment_link import ExperimentLink, connect_experiment
+from explorer.session.experiment import ExperimentState
+from explorer.session.intents import RunExperiment, StopExperiment
+from explorer.session.session import Session
+from tests.explorer.prepared import tiny_experiment
+
+ENDLESS = 1_000_000
+
+
+class Linked:
+    def __init__(self) -> None:
+        self.session, self.link = Session(), ExperimentLink()
+        connect_experiment(self.session, self.link)
+
+    @property
+    def experiment(self) -> ExperimentState:
+        assert self.session.state.experiment is not None
+        return self.session.state.experiment
+
+    @property
+    def process(self) -> psutil.Process:
+        assert self.link.process is not None
+        return psutil.Process(self.link.process.pid)
+
+
+@pytest.fixture
+def linked(qtbot):
+    it = Linked()
+    yield it
+    assert it.link.stop(10.0)
+
+
+def wait(qtbot, holds) -> None:
+    qtbot.waitUntil(holds, timeout=120_000)
+
+
+def test_it_runs_to_its_end_and_the_process_with_it(qtbot, linked, tmp_path):
+    linked.session.dispatch(RunExperiment(*tiny_experiment(tmp_path), seed=2))
+    wait(qtbot, lambda: linked.experiment.phase == "running")
+    process = linked.process
+    wait(qtbot, lambda: linked.experiment.phase == "ended")
+    assert linked.experiment.ended.how == "done"
+    assert [[p.step for p in curve.points] for curve in linked.experiment.curves] == [[*range(1, 21)]] * 2
+    assert [curve.held_out[-1].step for curve in linked.experiment.curves] == [20, 20]
+    wait(qtbot, lambda: not process.is_running())
+    assert linked.session.state.notice is None
+
+
+def test_stopped_it_tells_where_it_stood(qtbot, linked, tmp_path):
+    linked.session.dispatch(RunExperiment(*tiny_experiment(tmp_path, ENDLESS), seed=0))
+    wait(qtbot, lambda: linked.experiment.step > 0)
+    linked.session.dispatch(StopExperiment())
+    wait(qtbot, lambda: linked.experiment.phase == "ended")
+    assert linked.experiment.ended.how == "stopped"
+    assert linked.link.process is None
+
+
+def test_another_one_takes_its_place(qtbot, linked, tmp_path):
+    linked.session.dispatch(RunExperiment(*tiny_experiment(tmp_path, ENDLESS), seed=0))
+    wait(qtbot, lambda: linked.experiment.step > 0)
+    process = linked.process
+    linked.session.dispatch(RunExperiment(*tiny_experiment(tmp_path), seed=1))
+    wait(qtbot, lambda: not process.is_running())
+    wait(qtbot, lambda: linked.experiment.phase == "ended")
+    assert (linked.experiment.number, linked.experiment.step) == (2, 20)
+
+
+def test_stopped_while_it_starts_it_is_gone_at_once(qtbot, linked, tmp_path):
+    linked.session.dispatch(RunExperiment(*tiny_experiment(tmp_path), seed=0))
+    wait(qtbot, lambda: linked.link.process.pid is not None)
+    process = linked.process
+    linked.session.dispatch(StopExperiment())
+    wait(qtbot, lambda: not process.is_running())
+    assert linked.experiment.phase == "ended"
+    assert linked.experiment.ended is None
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signals")
+def test_killed_it_is_a_sentence_and_can_be_run_again(qtbot, linked, tmp_path):
+    linked.session.dispatch(RunExperiment(*tiny_experiment(tmp_path, ENDLESS), seed=0))
+    wait(qtbot, lambda: linked.experiment.step > 0)
+    os.kill(linked.process.pid, signal.SIGKILL)
+    wait(qtbot, lambda: linked.experiment.phase == "failed")
+    assert "Press Run again" in linked.session.state.notice.text
+    linked.session.dispatch(RunExperiment(*tiny_experiment(tmp_path), seed=0))
+    wait(qtbot, lambda: linked.experiment.phase == "ended")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signals")
+def test_a_process_that_does_not_answer_is_killed_at_close(qtbot, linked, tmp_path):
+    linked.session.dispatch(RunExperiment(*tiny_experiment(tmp_path, ENDLESS), seed=0))
+    wait(qtbot, lambda: linked.experiment.step > 0)
+    process = linked.process
+    process.suspend()
+    linked.link.stop(0)
+    assert linked.link.stop(5.0)
+    assert not process.is_running()
+
+
+def test_words_that_are_no_message_end_it_with_a_sentence(qtbot, linked, tmp_path, monkeypatch):
+    (tmp_path / "babbling_runs.py").write_text(
+        "def serve():\n    print('hello', flush=True)\n    import time; time.sleep(60)\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(experiment_link, "WORK", replace(experiment_link.WORK, module="babbling_runs"))
+    linked.session.dispatch(RunExperiment(*tiny_experiment(tmp_path), seed=0))
+    wait(qtbot, lambda: linked.experiment.phase == "failed")
+    assert "cannot be read, and was ended. Press Run again." in linked.session.state.notice.text
