@@ -1,7 +1,7 @@
 """Where a window keeps a model while it learns: a folder beside the settings, named by the process that it belongs to.
 
 In it lies the model's own, named by what it learns: the window shows that name. It goes when another training takes
-its place, or at close; one whose process was killed goes at the next start.
+its place, or at close when the person has saved it. One that was not saved stays, and other windows can go on with it.
 """
 
 from __future__ import annotations
@@ -10,26 +10,44 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-from explorer.owners import is_left_behind, own_mark
-from explorer.settings import folder
+import msgspec
 
+from explorer.owners import is_left_behind, own_mark
+from explorer.session.training import LeftTraining
+from explorer.settings import folder
+from models.files.regular_files import open_regular
+from models.files.training_steps import snapshot_path, steps_in
+from models.protocol.training_messages import MOST_BYTES, Asked
+
+MOST_LEFT = 3
+"""Trainings that were not saved, of which the oldest go: each may take a quarter of a gigabyte."""
 _TRAINING = "-[0-9]{1,6}"
+_ASKED = "asked.json"
 
 
 def trainings_folder() -> Path:
     return folder() / "training"
 
 
-def new_folder(name: str) -> Path:
-    """An empty folder of this process, for a model of that name. Raises OSError where the disk refuses."""
-    trainings_folder().mkdir(parents=True, exist_ok=True)
-    for number in range(1, 1_000_000):
-        path = trainings_folder() / f"{own_mark()}-{number}"
-        with suppress(FileExistsError):
-            path.mkdir(mode=0o700)
-            (path / name).mkdir()
-            return path / name
-    raise AssertionError("no process has a million trainings")
+def new_folder(asked: Asked) -> Path:
+    """An empty folder of this process, for the model of that training. Raises OSError where the disk refuses."""
+    path = _own_folder()
+    (path / _ASKED).write_bytes(msgspec.json.encode(asked))
+    made = path / asked.task.partition(":")[0]
+    made.mkdir()
+    return made
+
+
+def take(left: LeftTraining) -> Path:
+    """Make a training that was left behind one of this process: the folder where its model lies now.
+
+    Raises:
+        OSError: another window was faster, or the disk refuses.
+    """
+    there, path = Path(left.folder), _own_folder()
+    path.rmdir()
+    there.parent.rename(path)
+    return path / there.name
 
 
 def remove(path: Path) -> None:
@@ -37,17 +55,53 @@ def remove(path: Path) -> None:
     shutil.rmtree(path.parent, ignore_errors=True)
 
 
-def remove_left_behind() -> None:
-    """Delete the folders of this computer's ended processes."""
+def left_behind() -> tuple[LeftTraining, ...]:
+    """Trainings of this computer's ended processes, the newest first.
+
+    Those that have learned nothing, and what is older than `MOST_LEFT`, are deleted.
+    """
+    found = []
     try:
         entries = list(trainings_folder().iterdir())
     except OSError:
-        return
+        return ()
     for path in entries:
         if is_left_behind(path.name, _TRAINING):
-            shutil.rmtree(path, ignore_errors=True)
+            left = _left_in(path)
+            if left is None:
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                found.append(left)
+    found.sort(key=lambda left: left.written, reverse=True)
+    for old in found[MOST_LEFT:]:
+        remove(Path(old.folder))
+    return tuple(found[:MOST_LEFT])
 
 
 def is_private(reference: str) -> bool:
     """Whether a checkpoint's name is that of a folder that goes with the window."""
     return Path(reference).parent.parent == trainings_folder()
+
+
+def _own_folder() -> Path:
+    trainings_folder().mkdir(parents=True, exist_ok=True)
+    for number in range(1, 1_000_000):
+        path = trainings_folder() / f"{own_mark()}-{number}"
+        with suppress(FileExistsError):
+            path.mkdir(mode=0o700)
+            return path
+    raise AssertionError("no process has a million trainings")
+
+
+def _left_in(path: Path) -> LeftTraining | None:
+    """The training in a folder that was left behind; None where there is none to go on with."""
+    try:
+        with open_regular(path / _ASKED) as file:
+            asked = msgspec.json.decode(file.read(MOST_BYTES), type=Asked)
+        model = path / asked.task.partition(":")[0]
+        step = max(steps_in(model), default=0)
+        if not step or model.parent != path:
+            return None
+        return LeftTraining(str(model), asked, step, snapshot_path(model, step).stat().st_mtime)
+    except (OSError, ValueError):
+        return None

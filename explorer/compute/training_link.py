@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 
 from explorer import training_folders
 from explorer.compute.told_process import KILLED_WITHIN, ToldProcess, Work, end_all
-from explorer.session.intents import TrainingTold
+from explorer.session.intents import TrainingsLeft, TrainingTold
 from explorer.session.session import Session
 from explorer.session.state import State
-from explorer.session.training import TrainingState
+from explorer.session.training import LeftTraining, TrainingState
 from models.files.whole_files import not_written
 from models.protocol.training_messages import (
     TRAIN_HERE,
@@ -39,15 +40,21 @@ class TrainingLink(QObject):
     told = Signal(int, object)
     """What the process of the training of this number has said."""
 
-    _said = Signal(int, object)  # emitted in a thread
+    found = Signal(object)
+    """Trainings that ended windows have left, the newest first: a tuple of `LeftTraining`."""
+
+    _said = Signal(int, object)  # these two are emitted in threads
+    _looked = Signal(object)
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._process: TrainingProcess | None = None
         self._ending: list[TrainingProcess] = []  # of trainings that were replaced
         self._folder: Path | None = None
+        self._is_unsaved = False
         self._is_stopped = False
         self._said.connect(self._on_said, Qt.ConnectionType.QueuedConnection)
+        self._looked.connect(self._on_looked, Qt.ConnectionType.QueuedConnection)
 
     @property
     def process(self) -> TrainingProcess | None:
@@ -56,6 +63,7 @@ class TrainingLink(QObject):
     def follow(self, old: State, new: State) -> None:
         """Do what a change of the state asks for."""
         before, now = old.learning, new.learning
+        self._is_unsaved = now is not None and now.is_unsaved
         if self._is_stopped or now is before or now is None:
             return
         if before is None or now.number != before.number:
@@ -63,32 +71,52 @@ class TrainingLink(QObject):
         elif now.command is not None and now.command is not before.command:
             self._tell(now, now.command)
 
-    @staticmethod
-    def clean_up() -> None:
-        """Remove what killed windows have left, without waiting for it."""
-        threading.Thread(target=training_folders.remove_left_behind, daemon=True).start()
+    def look_for_left(self) -> None:
+        """Say, a moment later, what ended windows have left."""
+
+        def look() -> None:
+            found = training_folders.left_behind()
+            with suppress(RuntimeError):  # the window is gone by now
+                self._looked.emit(found)
+
+        threading.Thread(target=look, name="trainings left", daemon=True).start()
 
     def stop(self, timeout: float) -> bool:
-        """End the process and remove its folder; whether that was done within `timeout` seconds.
+        """End the process; whether that was done within `timeout` seconds. The folder goes when all in it is saved.
 
         With a timeout of 0 it is only told; another call waits, and kills what does not end.
         """
         self._is_stopped = True
         has_ended = end_all([*self._ending, *([] if self._process is None else [self._process])], timeout)
         if has_ended and self._folder is not None:
-            training_folders.remove(self._folder)
+            if not self._is_unsaved:
+                training_folders.remove(self._folder)
             self._folder = None
         return has_ended
 
     def _begin(self, training: TrainingState) -> None:
         self._let_go()
+        if training.left is not None:
+            self._take_up(training, training.left)
+            return
         try:
-            self._folder = training_folders.new_folder(training.asked.task.partition(":")[0])
+            self._folder = training_folders.new_folder(training.asked)
         except OSError as error:
             folder = training_folders.trainings_folder()
             self.told.emit(training.number, Failed(not_written("The model", folder, error)))
             return
         self._start(training, taken_up=False)
+
+    def _take_up(self, training: TrainingState, left: LeftTraining) -> None:
+        try:
+            self._folder = training_folders.take(left)
+        except OSError:
+            sentence = "This training is not there any more: another window has gone on with it, or it was deleted."
+            self.told.emit(training.number, Failed(sentence))
+            return
+        self._start(training, taken_up=True)
+        assert self._process is not None
+        self._process.tell(Pause())  # it is looked at first
 
     def _let_go(self) -> None:
         """Of the training before this one, and of its folder once its process has ended."""
@@ -122,6 +150,11 @@ class TrainingLink(QObject):
         if not self._is_stopped:
             self.told.emit(number, message)
 
+    @Slot(object)
+    def _on_looked(self, found: tuple[LeftTraining, ...]) -> None:
+        if found and not self._is_stopped:
+            self.found.emit(found)
+
 
 def _remove_after(process: TrainingProcess | None, folder: Path) -> None:
     if process is not None and not process.wait(_REPLACED_WITHIN):
@@ -133,4 +166,5 @@ def _remove_after(process: TrainingProcess | None, folder: Path) -> None:
 def connect_training(session: Session, link: TrainingLink) -> None:
     """Let `link` do what `session` says of its training."""
     session.changed.connect(link.follow)
+    link.found.connect(lambda found: session.dispatch(TrainingsLeft(found)))
     link.told.connect(lambda number, message: session.dispatch(TrainingTold(number, message)))

@@ -15,6 +15,7 @@ from explorer.session.effects_choices import EffectsChoices
 from explorer.session.examples import Example
 from explorer.session.placed import Placed
 from explorer.session.state import Compared, Document, Notice
+from explorer.session.training import LeftTraining
 from models.protocol.batch import PaddingSide
 from models.protocol.chat import Pair, Turn
 from models.protocol.corpus import CorpusQuestion
@@ -483,6 +484,20 @@ class Train(Intent):
     """Let a model of the textbook transformer learn, in the place of the training that was begun before."""
 
     asked: Asked
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingsLeft(Intent):
+    """These were not saved when their windows ended; the newest first."""
+
+    found: tuple[LeftTraining, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TakeUpTraining(Intent):
+    """Go on with one of them, in the place of the training that was begun before. It waits at its last step."""
+
+    left: LeftTraining
 
 
 @dataclass(frozen=True, slots=True, eq=False)

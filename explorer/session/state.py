@@ -11,7 +11,7 @@ from explorer.session.effects_choices import EffectsChoices
 from explorer.session.experiment import ExperimentState
 from explorer.session.placed import Placed
 from explorer.session.results import Results
-from explorer.session.training import TrainingState
+from explorer.session.training import LeftTraining, TrainingState
 from explorer.session.view_options import ViewOptions
 from explorer.session.writing import Origin, PendingStep, Writing, with_tree
 from models.protocol.batch import Batch, PaddingSide
@@ -214,6 +214,7 @@ class State:
     opening_place: Placed | None = None  # of the document that is opening, as an example's
     learning: TrainingState | None = None  # the training that was begun last; kept in no file, and undo passes it by
     experiment: ExperimentState | None = None  # that was run last; kept and undone as little
+    left_trainings: tuple[LeftTraining, ...] = ()  # of windows that have ended; the newest first
     restored: bool = False  # the document came whole: the next load keeps its text, the next run its selection
 
     @property

@@ -61,6 +61,16 @@ def _is_kept(step: int, every: int) -> bool:
     return step == 1 or step % every == 0
 
 
+@dataclass(frozen=True, slots=True)
+class LeftTraining:
+    """A training that was not saved when its window ended."""
+
+    folder: str  # where the model lies
+    asked: Asked
+    step: int  # of its newest snapshot
+    written: float  # seconds since the epoch
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingState:
     """The training of this window that was begun last."""
@@ -68,6 +78,7 @@ class TrainingState:
     number: int  # in this window, from 1
     asked: Asked
     phase: Phase = "starting"
+    left: LeftTraining | None = None  # which it goes on with; None where it begins anew
     command: ToProcess | None = None  # that was given last: each is an object of its own
     folder: str = ""  # where the model lies; "" until it is made
     title: str = ""  # of the task: "write the letters backwards"
@@ -89,6 +100,11 @@ class TrainingState:
         return self.phase != "failed"
 
     @property
+    def is_unsaved(self) -> bool:
+        """Whether something was learned that lies in no folder of the person's."""
+        return self.snapshot > 0 and self.step > self.saved_step
+
+    @property
     def is_under_way(self) -> bool:
         return self.phase in ("starting", "running", "paused")
 
@@ -108,12 +124,13 @@ class TrainingState:
         """With the steps that were told of."""
         speed = self.speed
         for point in told.points:
-            speed = point.tokens_per_second if not speed else speed + _LATEST * (point.tokens_per_second - speed)
+            if point.tokens_per_second:  # those of an earlier window are not known any more
+                speed = point.tokens_per_second if not speed else speed + _LATEST * (point.tokens_per_second - speed)
         return replace(
             self,
             phase=told.phase,
             curves=self.curves.with_points(told.points),
-            step=told.points[-1].step if told.points else self.step,
+            step=max((self.step, *(point.step for point in told.points))),
             seconds=told.seconds,
             fraction=told.fraction,
             speed=speed,

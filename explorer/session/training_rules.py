@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from explorer.session.intents import OpenCheckpoint, SetText, TellTraining, Train, TrainingTold
+from explorer.session.intents import (
+    OpenCheckpoint,
+    SetText,
+    TakeUpTraining,
+    TellTraining,
+    Train,
+    TrainingsLeft,
+    TrainingTold,
+)
 from explorer.session.rules import rule
 from explorer.session.state import Notice, State
 from explorer.session.training import TrainingState
@@ -28,6 +36,22 @@ from models.protocol.training_messages import (
 def _(intent: Train, state: State) -> State:
     before = state.learning
     return replace(state, learning=TrainingState(1 if before is None else before.number + 1, intent.asked))
+
+
+@rule.register
+def _(intent: TrainingsLeft, state: State) -> State:
+    return replace(state, left_trainings=intent.found)
+
+
+@rule.register
+def _(intent: TakeUpTraining, state: State) -> State:
+    number = 1 if state.learning is None else state.learning.number + 1
+    left = tuple(other for other in state.left_trainings if other != intent.left)
+    return replace(
+        state,
+        learning=TrainingState(number, intent.left.asked, left=intent.left),
+        left_trainings=left,
+    )
 
 
 @rule.register
@@ -85,7 +109,7 @@ def _begun(state: State, training: TrainingState, began: Began) -> State:
         example=began.example,
         parameters=began.parameters,
         step=began.step,
-        curves=training.curves.until(began.step),
+        curves=training.curves.with_points(began.points) if is_new else training.curves.until(began.step),
     )
     state = replace(state, learning=training)
     if not is_new:

@@ -38,6 +38,15 @@ def percent_text(probability: float) -> str:
     return "< 0.01 %"
 
 
+def ago(seconds: float) -> str:
+    """ "2 hours ago"; "just now" within the first minute."""
+    for length, unit in ((86400, "day"), (3600, "hour"), (60, "minute")):
+        count = int(seconds // length)
+        if count:
+            return f"{count} {unit}{'s' if count > 1 else ''} ago"
+    return "just now"
+
+
 def entropy_text(bits: float, unit: Unit) -> str:
     """An entropy in the unit that was chosen: "1.903 bits", "1.319 nats"."""
     return f"{value_text(from_bits(bits, unit))} {unit}"

@@ -15,6 +15,7 @@ from explorer.autosaves import Left
 from explorer.compute.background import Background
 from explorer.session import session_check
 from explorer.session.kept import Screen, SessionFile
+from explorer.widgets.number_text import ago
 from explorer.window.contents import Contents
 from explorer.window.screen import screen_of
 from explorer.window.sessions import Sessions
@@ -214,12 +215,4 @@ def _titled(left: Left) -> tuple[str, Left]:
     words = " ".join((document.turns[-1].text if document.chat else document.text).split())
     short = words if len(words) <= 40 else f"{words[:39]}…"
     model = title_of_reference(document.checkpoint)
-    return f"{f'“{short}” in ' if short else ''}{model}, {_ago(time.time() - left.written)}", left
-
-
-def _ago(seconds: float) -> str:
-    for length, unit in ((86400, "day"), (3600, "hour"), (60, "minute")):
-        count = int(seconds // length)
-        if count:
-            return f"{count} {unit}{'s' if count > 1 else ''} ago"
-    return "just now"
+    return f"{f'“{short}” in ' if short else ''}{model}, {ago(time.time() - left.written)}", left

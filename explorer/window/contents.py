@@ -75,6 +75,9 @@ class Contents(QWidget):
         """That settings, or what is done, cannot be kept on this disk."""
         self.offer_bar = NoticeBar()
         """Work of a window that was ended, to go on with."""
+        self.training_bar = NoticeBar()
+        """That a model of an ended window was not saved, and where it is."""
+        self.training_bar.action_triggered.connect(self._show_left_trainings)
         self._below: list[QWidget] = []
         self.step_bar = StepBar(self.session)
         self.input = InputPanel(self.session, self.hover)
@@ -109,7 +112,7 @@ class Contents(QWidget):
         inner.setSpacing(6)
         inner.addWidget(self.notice_bar)
         inner.addWidget(self.panel_bar)
-        for bar in (self.session_bar, self.settings_bar, self.offer_bar):
+        for bar in (self.session_bar, self.settings_bar, self.offer_bar, self.training_bar):
             inner.addWidget(bar)
         inner.addWidget(self.step_bar)
         inner.addWidget(self.input)
@@ -126,7 +129,7 @@ class Contents(QWidget):
         """Begin to load (unless a session file says what), and make the panels that are not seen first."""
         if loads:
             self.session.start()
-        self.training.clean_up()
+        self.training.look_for_left()
         self._open_panels_in_turn()
 
     def stop(self, patience: float) -> bool:
@@ -161,15 +164,17 @@ class Contents(QWidget):
         self.theme = theme
         for panel in (self.input, self.top_bar.trust, *self._panels.values()):
             panel.attempt(partial(panel.set_theme, theme))
-        bars = (self.notice_bar, self.panel_bar, self.session_bar, self.settings_bar, self.offer_bar)
-        for part in (self.dock_host, *bars):
-            part.set_theme(theme)
+        self.dock_host.set_theme(theme)
+        for bar in (self.notice_bar, *self._bars):
+            bar.set_theme(theme)
 
     def _on_changed(self, old: State, new: State) -> None:
         if old.measuring is not new.measuring or old.reading != new.reading:
             self._put_away_what_is_done(old, new)
         if new.notice != old.notice:
             self._show_notice(new)
+        if new.left_trainings is not old.left_trainings or new.learning is not old.learning:
+            self._say_left_trainings(old, new)
         loaded = new.results.loaded
         if loaded is not None and loaded is not old.results.loaded:
             before = old.results.loaded
@@ -178,6 +183,20 @@ class Contents(QWidget):
             self._show_what_suits(before, loaded)
             if front in self.dock_host.docks:
                 self.dock_host.raise_panel(front)
+
+    def _say_left_trainings(self, old: State, new: State) -> None:
+        """Once: the Playground lists them from then on."""
+        if new.left_trainings and not old.left_trainings:
+            count = len(new.left_trainings)
+            what = "A model that was not saved is" if count == 1 else f"{count} models that were not saved are"
+            text = f"{what} kept: trained in a window that has ended."
+            self.training_bar.show_notice("info", text, "Show in Playground")
+        elif new.learning is not None or not new.left_trainings:
+            self.training_bar.hide()
+
+    def _show_left_trainings(self) -> None:
+        self.training_bar.hide()
+        self.dock_host.raise_panel("playground")
 
     @property
     def panels(self) -> tuple[Panel, ...]:
@@ -207,8 +226,12 @@ class Contents(QWidget):
     @property
     def chrome(self) -> tuple[QWidget, ...]:
         """What is about the window, and not about what the model does; notices stay where they are."""
-        bars = (self.top_bar, self.panel_bar, self.session_bar, self.settings_bar, self.offer_bar)
-        return (*bars, *self._below)
+        return (self.top_bar, *self._bars, *self._below)
+
+    @property
+    def _bars(self) -> tuple[NoticeBar, ...]:
+        """What is said of the window, and not of what the model does."""
+        return self.panel_bar, self.session_bar, self.settings_bar, self.offer_bar, self.training_bar
 
     def show_script(self) -> None:
         """Show as PyTorch what the panel with the keyboard says, else the one that was brought to the front last."""

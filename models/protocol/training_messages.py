@@ -104,6 +104,7 @@ class Began(Message, frozen=True):
     example: str
     parameters: int
     step: int = 0  # of the snapshot that was taken up
+    points: tuple[TrainingPoint, ...] = ()  # of the steps before it, a tenth of them
 
 
 class Learned(Message, frozen=True):

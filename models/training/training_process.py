@@ -15,9 +15,9 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import IO, Literal
 
-from models.files.training_steps import SNAPSHOTS
+from models.files.training_steps import SNAPSHOTS, steps_in
 from models.files.whole_files import not_written
-from models.protocol.errors import as_sentence
+from models.protocol.errors import CheckpointError, as_sentence
 from models.protocol.training_messages import (
     Asked,
     Began,
@@ -44,8 +44,9 @@ from models.training.common import Budget
 from models.training.experiment import Experiment, experiment
 from models.training.folders import save, why_not
 from models.training.pipe import Pipe, be_process, sentence_of_crash
+from models.training.resuming import resumed
 from models.training.snapshots import Snapshots
-from models.training.training import Command, Outcome, Point
+from models.training.training import Command, Outcome, Point, Training
 
 TOLD_EVERY = 0.2  # seconds
 MEASURED_SHARE = 0.03  # of the time may be spent on held-out rows, and
@@ -66,6 +67,7 @@ class Learner:
         self._pipe = Pipe(source, out, to_process, on_closed)
         self._say = self._pipe.say
         self._command: Command = "go"
+        self._is_paused = False
         self._points: list[TrainingPoint] = []
         self._told_at = self._measured_at = self._begun = 0.0
         self._measuring_takes = math.inf
@@ -90,16 +92,18 @@ class Learner:
 
     def _train(self, begin: Begin) -> None:
         folder = Path(begin.folder)
+        taken_up = begin.taken_up and bool(steps_in(folder))
         try:
             self._budget = Budget(begin.asked.seconds, begin.asked.steps)
-            planned = _planned(begin.asked)
-            training = planned.training(folder / SNAPSHOTS)
-        except ValueError as error:
+            planned, training = _taken_up(folder) if taken_up else _new(begin.asked, folder)
+        except (ValueError, CheckpointError) as error:
             self._say(Failed(as_sentence(str(error))))
             return
         self.planned, self.training, self.folder = planned, training, folder
-        if not self._begin(begin.taken_up):
+        if not self._begin(taken_up):
             return
+        for found in training.held_out:
+            self._say(Measured(HeldOutPoint(*astuple(found))))
         self._measure(_WATCHED)
         self._run()
         while (asked := self._pipe.next()) is not None:
@@ -116,8 +120,6 @@ class Learner:
         training, snapshots = self.training, self.training.snapshots
         assert snapshots is not None
         try:
-            if taken_up and snapshots.steps:
-                training.restore(snapshots.steps[-1])
             save(training, self.planned, self.folder)
         except OSError as error:
             self._say(Failed(not_written("The model", self.folder, error)))
@@ -126,7 +128,9 @@ class Learner:
             snapshots.clear()
             training.snapshot()
         parameters = sum(p.numel() for p in training.model.parameters())
-        self._say(Began(str(self.folder), self.planned.title, self.planned.example, parameters, training.step_number))
+        points = tuple(TrainingPoint(*astuple(point)) for point in training.points)
+        planned = self.planned
+        self._say(Began(str(self.folder), planned.title, planned.example, parameters, training.step_number, points))
         self._tell_snapshot(training.step_number)
         return True
 
@@ -174,12 +178,13 @@ class Learner:
         command = self._command
         if command == "step":
             self._command = "pause"
-        if command == "pause" and self._begun:
-            self._begun = 0.0
+        if command == "pause" and not self._is_paused:
+            self._is_paused = True
             self._flush("paused")
             self._keep()
             self._measure()
         elif command in ("go", "step"):
+            self._is_paused = False
             self._measure_now_and_then()
             self._begun = time.perf_counter()
         return command
@@ -262,5 +267,12 @@ class Learner:
             self._say(Saved(str(folder)))
 
 
-def _planned(asked: Asked) -> Experiment:
-    return experiment(asked.task, dict(asked.switches), asked.seed, asked.text)
+def _new(asked: Asked, folder: Path) -> tuple[Experiment, Training]:
+    planned = experiment(asked.task, dict(asked.switches), asked.seed, asked.text)
+    return planned, planned.training(folder / SNAPSHOTS)
+
+
+def _taken_up(folder: Path) -> tuple[Experiment, Training]:
+    """The training in `folder` at its newest snapshot: it may have lain there for long, so all of it is checked."""
+    found = resumed(folder)
+    return found.experiment, found.training

@@ -10,12 +10,13 @@ from explorer.panels.about import About
 from explorer.panels.base import Panel
 from explorer.panels.playground.curves import CurvesPage
 from explorer.panels.playground.form import Form
+from explorer.panels.playground.left import LeftTrainings
 from explorer.panels.playground.words import about
 from explorer.session.hover import Hover
-from explorer.session.intents import Show, TellTraining, Train
+from explorer.session.intents import Show, TakeUpTraining, TellTraining, Train
 from explorer.session.session import Session
 from explorer.session.state import Notice, State
-from explorer.session.training import TrainingState
+from explorer.session.training import LeftTraining, TrainingState
 from explorer.widgets import asking
 from explorer.widgets.beside import flowing
 from explorer.widgets.card import Card
@@ -44,10 +45,11 @@ class PlaygroundPanel(Panel):
         self.train.setProperty("role", "primary")
         self.pause, self.batch = QPushButton("Pause"), QPushButton("One batch")
         self.stop, self.save = QPushButton("Stop"), QPushButton("Save as a folder…")
-        self.train.setToolTip("Begin with a new model; one that was trained here before and is not saved goes")
+        self.train.setToolTip("Begin with a new model; one that this window trained before and did not save goes")
         self.batch.setToolTip("Learn from one batch, and then wait")
         self.stop.setToolTip("End the training; what was learned stays, to be looked at, saved or gone on with")
         self.save.setToolTip("Save the model with its snapshots, to be opened again")
+        self.left = LeftTrainings()
         self._build()
         self.pages.chosen.connect(self.stack.setCurrentIndex)
         self.train.clicked.connect(self._train)
@@ -55,6 +57,7 @@ class PlaygroundPanel(Panel):
         self.batch.clicked.connect(lambda: self.dispatch(TellTraining(OneBatch())))
         self.stop.clicked.connect(lambda: self.dispatch(TellTraining(Stop())))
         self.save.clicked.connect(self._save)
+        self.left.chosen.connect(self._take_up)
         self.form.changed.connect(lambda: self.attempt(self._on_form))
         self.form.refused.connect(lambda sentence: self.dispatch(Show(Notice("warning", sentence))))
         self.keep("page", self.pages)
@@ -72,6 +75,7 @@ class PlaygroundPanel(Panel):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
         column.addWidget(flowing(self.train, self.pause, self.batch, self.stop, self.save))
+        column.addWidget(self.left)
         column.addWidget(self.stack, 1)
         card = Card(self.title)
         card.add_control(self.pages)
@@ -88,6 +92,8 @@ class PlaygroundPanel(Panel):
 
     def render_state(self, state: State, old: State | None) -> None:
         self._show_plan(state)
+        if old is None or state.left_trainings is not old.left_trainings:
+            self.left.show_trainings(state.left_trainings)
         if old is None or state.learning is not old.learning:
             self.curves.show_training(state.learning)
             self._show_buttons(state.learning)
@@ -125,6 +131,13 @@ class PlaygroundPanel(Panel):
     def _train(self) -> None:
         self._planned = self.form.asked()
         self.dispatch(Train(self._planned))
+        self._show_curves()
+
+    def _take_up(self, left: LeftTraining) -> None:
+        self.dispatch(TakeUpTraining(left))
+        self._show_curves()
+
+    def _show_curves(self) -> None:
         self.pages.choose(CURVES)
         self.stack.setCurrentIndex(CURVES)
 

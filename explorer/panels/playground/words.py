@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from explorer.panels.about import About
-from explorer.session.training import TrainingState
+from explorer.session.training import LeftTraining, TrainingState
+from explorer.widgets.number_text import ago
 
 _WHAT = (
     "A small transformer, or a recurrent model, learns a task from nothing, in a process of its own. Flow, Decode and "
@@ -42,6 +43,11 @@ def standing(training: TrainingState | None) -> str:
     elif training.seconds:
         said.append(f"{duration(training.seconds)} of training")
     return " · ".join(said)
+
+
+def left_title(left: LeftTraining, now: float) -> str:
+    """ "reverse, step 1,240, 2 hours ago"; `now` in seconds since the epoch."""
+    return f"{left.asked.task.partition(':')[0]}, step {left.step:,}, {ago(now - left.written)}"
 
 
 def duration(seconds: float) -> str:

@@ -10,14 +10,16 @@ from pathlib import Path
 
 import psutil
 import pytest
+import torch
+from safetensors.torch import load_file
 
 from explorer import owners, training_folders
 from explorer.compute import training_link
 from explorer.compute.training_link import TrainingLink, connect_training
-from explorer.session.intents import TellTraining, Train
+from explorer.session.intents import TakeUpTraining, TellTraining, Train
 from explorer.session.session import Session
 from explorer.session.training import TrainingState
-from models.protocol.training_messages import Asked, Go, Save, Stop
+from models.protocol.training_messages import Asked, Go, Pause, Save, Stop
 
 TINY = (("width", "16"), ("heads", "2"), ("layers", "1"), ("batch", "8"))
 ENDLESS = Asked("copy:4", TINY, seconds=None, steps=1_000_000)
@@ -86,7 +88,7 @@ def test_another_training_takes_its_place_and_nothing_of_the_first_is_left(qtbot
     second, process = Path(linked.training.folder), linked.process
     assert second.is_dir()
     assert linked.link.stop(10.0)
-    assert not second.exists()
+    assert second.exists()  # it was not saved
     assert not process.is_running()
 
 
@@ -131,18 +133,96 @@ def test_a_folder_that_cannot_be_made_is_a_sentence(qtbot, linked, tmp_path, mon
     assert linked.link.process is None
 
 
-def test_what_ended_processes_left_is_removed_and_nothing_else(tmp_path, monkeypatch):
-    monkeypatch.setenv("ATTENTION_EXPLORER_HOME", str(tmp_path))
-    own = training_folders.new_folder("reverse")
+def ended(folder: Path, number: int) -> Path:
+    """The same folder as a process would have named it that has ended: this one's number, begun earlier."""
     host = owners.own_mark().rsplit("-", 2)[0]
-    ended = own.parent.with_name(f"{host}-{os.getpid()}-1-1")  # the number is this process's, which began later
+    path = folder.parent.with_name(f"{host}-{os.getpid()}-1-{number}")
+    folder.parent.rename(path)
+    return path / folder.name
+
+
+def test_what_ended_processes_left_without_a_step_is_removed_and_nothing_else(tmp_path, monkeypatch):
+    monkeypatch.setenv("ATTENTION_EXPLORER_HOME", str(tmp_path))
+    own = training_folders.new_folder(ENDLESS)
+    began = ended(training_folders.new_folder(ENDLESS), 2)
     elsewhere, thesis = own.parent.with_name("another-computer-1-1-1"), own.parent.with_name("thesis")
-    for folder in (ended, elsewhere, thesis):
+    for folder in (elsewhere, thesis):
         folder.mkdir()
         (folder / "file").write_text("x")
-    training_folders.remove_left_behind()
-    assert not ended.exists()
+    assert training_folders.left_behind() == ()
+    assert not began.exists()
     assert own.exists()
     assert [(folder / "file").exists() for folder in (elsewhere, thesis)] == [True, True]
     assert training_folders.is_private(str(own))
     assert not training_folders.is_private(str(tmp_path / "my-model"))
+
+
+def test_the_newest_trainings_that_were_left_stay(tmp_path, monkeypatch):
+    monkeypatch.setenv("ATTENTION_EXPLORER_HOME", str(tmp_path))
+    for number in range(1, 6):
+        model = ended(training_folders.new_folder(ENDLESS), number)
+        (model / "snapshots").mkdir()
+        for step in (0, 20 * number):
+            snapshot = model / "snapshots" / f"step-{step:08}.safetensors"
+            snapshot.write_bytes(b"")
+            os.utime(snapshot, (1000 + number, 1000 + number))
+    found = training_folders.left_behind()
+    assert [(left.step, left.asked) for left in found] == [(100, ENDLESS), (80, ENDLESS), (60, ENDLESS)]
+    assert len(list(training_folders.trainings_folder().iterdir())) == 3
+    taken = training_folders.take(found[0])
+    assert taken.parent.name.startswith(owners.own_mark())
+    assert (taken / "snapshots").is_dir()
+    with pytest.raises(FileNotFoundError):
+        training_folders.take(found[0])  # as another window would, a moment later
+    (Path(found[1].folder).parent / "asked.json").write_text('{"task": "../../..", "steps": []}')
+    assert [left.step for left in training_folders.left_behind()] == [60]
+
+
+def test_what_was_not_saved_is_taken_up_by_the_next_window(qtbot, linked, tmp_path):
+    linked.session.dispatch(Train(ENDLESS))
+    wait(qtbot, lambda: linked.training.snapshot >= 40 and len(linked.training.curves.held_out) > 0)
+    linked.session.dispatch(TellTraining(Pause()))
+    wait(qtbot, lambda: linked.training.phase == "paused" and linked.training.snapshot == linked.training.step)
+    before = linked.training
+    assert linked.link.stop(10.0)
+    assert Path(before.folder).is_dir()
+    ended(Path(before.folder), 1)
+
+    second = Linked()
+    try:
+        second.link.look_for_left()
+        wait(qtbot, lambda: bool(second.session.state.left_trainings))
+        (left,) = second.session.state.left_trainings
+        assert (left.asked, left.step) == (ENDLESS, before.step)
+        second.session.dispatch(TakeUpTraining(left))
+        assert second.session.state.left_trainings == ()
+        wait(qtbot, lambda: second.training.phase == "paused")
+        now = second.training
+        assert now.step == before.step
+        assert [point.step for point in now.curves.points] == [*range(10, now.step + 1, 10)]
+        assert now.curves.held_out[: len(before.curves.held_out)] == before.curves.held_out
+        assert not Path(left.folder).exists()
+        at_last = load_file(Path(now.folder) / "snapshots" / f"step-{now.step:08}.safetensors")
+        weights = load_file(Path(now.folder) / "model.safetensors")
+        both = [name for name in weights if f"model.{name}" in at_last]
+        assert len(both) >= len(weights) - 1  # embeddings that are tied have another name there
+        assert all(torch.equal(weights[name], at_last[f"model.{name}"]) for name in both)
+        second.session.dispatch(TellTraining(Go()))
+        wait(qtbot, lambda: second.training.step > left.step)
+        second.session.dispatch(TakeUpTraining(left))
+        wait(qtbot, lambda: second.training.phase == "failed")
+        assert second.session.state.notice is not None
+        assert "not there any more" in second.session.state.notice.text
+    finally:
+        second.link.stop(10.0)
+
+
+def test_what_was_saved_goes_at_close(qtbot, linked, tmp_path):
+    linked.session.dispatch(Train(Asked("copy:4", TINY, seconds=None, steps=30)))
+    wait(qtbot, lambda: linked.training.phase == "ended")
+    linked.session.dispatch(TellTraining(Save(str(tmp_path / "mine"))))
+    wait(qtbot, lambda: linked.training.saved != "")
+    folder = Path(linked.training.folder)
+    assert linked.link.stop(10.0)
+    assert not folder.parent.exists()
+    assert (tmp_path / "mine" / "model.safetensors").is_file()

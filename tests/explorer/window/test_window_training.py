@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from explorer import training_folders
+from PySide6.QtWidgets import QPushButton
+
+from explorer import owners, training_folders
 from explorer.panels.playground.form import RECURRENT
 from explorer.panels.playground.panel import PlaygroundPanel
-from explorer.session.intents import GoToStep
+from explorer.session.intents import GoToStep, Train
 from explorer.session.training import TrainingState
 from explorer.window.window import MainWindow
+from models.protocol.training_messages import Asked
 from models.protocol.trust import TrustReport
 from tests.explorer.real_window import click, opened_window, panel_of, settle, wait_until
 
@@ -60,8 +63,7 @@ def test_it_learns_pauses_takes_a_batch_stops_and_closes_while_it_learns(qapp, s
         assert_is_the_models_own(window)
         click(panel.pause, panel.pause.rect().center())  # now “Go on”
         wait_until(lambda: of(window).step > step + 1)
-    assert not folder.exists()
-    assert list(training_folders.trainings_folder().iterdir()) == []
+    assert folder.is_dir()  # nothing of it was saved
 
 
 def test_a_recurrent_model_learns_and_each_step_opens(qapp, settings_folder):
@@ -85,3 +87,33 @@ def test_a_recurrent_model_learns_and_each_step_opens(qapp, settings_folder):
         window.session.dispatch(GoToStep(20))
         wait_until(lambda: opened_step(window) == 20)
         assert_is_the_models_own(window, 1e-5)
+
+
+def test_the_next_window_offers_what_was_not_saved_and_goes_on_with_it(qapp, settings_folder):
+    asked = Asked("copy:4", (("width", "16"), ("heads", "2"), ("layers", "1")), seconds=None, steps=1_000_000)
+    with opened_window() as window:
+        window.session.dispatch(Train(asked))
+        wait_until(lambda: window.session.state.learning is not None and of(window).snapshot >= 20)
+    (path,) = training_folders.trainings_folder().iterdir()
+    host, pid = owners.own_mark().rsplit("-", 2)[:2]
+    path.rename(path.with_name(f"{host}-{pid}-1-1"))  # as a process would have named it that has ended
+
+    with opened_window() as window:
+        bar, panel = window.contents.training_bar, panel_of(window, PlaygroundPanel)
+        wait_until(bar.isVisible)
+        assert "A model that was not saved is kept" in bar.text
+        action = next(button for button in bar.findChildren(QPushButton) if button.text() == "Show in Playground")
+        click(action, action.rect().center())
+        wait_until(lambda: panel.isVisible() and bool(panel.left.buttons))
+        assert not bar.isVisible()
+        (button,) = panel.left.buttons
+        step = window.session.state.left_trainings[0].step
+        assert button.accessibleName() == f"Go on with copy, step {step}, just now"
+        click(button, button.rect().center())
+        wait_until(lambda: window.session.state.learning is not None and of(window).phase == "paused")
+        assert (of(window).step, panel.left.isVisible()) == (step, False)
+        assert_is_the_models_own(window)
+        click(panel.pause, panel.pause.rect().center())  # “Go on”
+        wait_until(lambda: of(window).step > step)
+        click(panel.stop, panel.stop.rect().center())
+        wait_until(lambda: of(window).phase == "ended")
