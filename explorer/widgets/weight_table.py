@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from explorer.text_size import smaller
 from explorer.widgets.items_widget import ItemsWidget
 
 _GAP = 10.0
@@ -190,9 +191,7 @@ class WeightTable(ItemsWidget):
     def _draw_fitting(self, painter: QPainter, rect: QRectF, text: str) -> None:
         """At the left of `rect`; a little smaller, then cut, where it is too long."""
         if QFontMetricsF(painter.font()).horizontalAdvance(text) > rect.width():
-            font = QFont(painter.font())
-            font.setPointSizeF(0.85 * font.pointSizeF())
-            painter.setFont(font)
+            painter.setFont(smaller(painter.font(), 0.85))
         shown = QFontMetricsF(painter.font()).elidedText(text, Qt.TextElideMode.ElideRight, rect.width())
         painter.drawText(rect, Qt.AlignmentFlag.AlignVCenter, shown)
 

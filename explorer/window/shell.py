@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QApplication, QMainWindow, QWidget
 
 from explorer import theme as themes
 from explorer.settings import Settings
+from explorer.text_size import set_least_points
 from explorer.theme import ThemeName
 from explorer.widgets.small_screens import room_for
 
@@ -87,6 +88,7 @@ class Shell(QMainWindow):
         self.theme = themes.DARK if is_dark else themes.LIGHT
         app = QApplication.instance()
         if isinstance(app, QApplication):
+            set_least_points(self.presented_points)
             if self.presented_points:
                 _set_font(self.presented_points, 1.0)
             else:

@@ -21,6 +21,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from explorer.text_size import smaller
 from explorer.widgets.number_text import MINUS
 from explorer.widgets.themed import ThemedWidget
 
@@ -89,11 +90,20 @@ class BeamTree(ThemedWidget):
     # geometry
 
     def _box_height(self) -> float:
-        return QFontMetricsF(self.font()).height() * 1.9 + 6
+        line = QFontMetricsF(self.font()).height()
+        return max(1.9 * line, line + QFontMetricsF(self._small()).height()) + 6
+
+    def _link(self) -> float:
+        """The height between two steps, where a small line may stand."""
+        return max(_LINK, QFontMetricsF(self._small()).height())
+
+    def _margin(self) -> float:
+        """The width at the left, where the number of a step stands."""
+        return max(_MARGIN, QFontMetricsF(self.font()).horizontalAdvance("00") + 8)
 
     def sizeHint(self) -> QSize:
         count = max(1, len(self._steps))
-        return QSize(400, round(count * (self._box_height() + _LINK) + 4))
+        return QSize(400, round(count * (self._box_height() + self._link()) + 4))
 
     def minimumSizeHint(self) -> QSize:
         return QSize(240, self.sizeHint().height())
@@ -101,7 +111,7 @@ class BeamTree(ThemedWidget):
     def _place(self) -> None:
         self._rects, self._left_out = {}, []
         narrowest = _NARROWEST * QFontMetricsF(self.font()).averageCharWidth() + _GAP
-        room = max(narrowest, self.width() - _MARGIN)
+        room = max(narrowest, self.width() - self._margin())
         columns = max(1, int(room / narrowest))
         width = min(room / max(1, min(columns, max((len(step) for step in self._steps), default=1))), 3 * narrowest)
         for index, step in enumerate(self._steps):
@@ -109,9 +119,9 @@ class BeamTree(ThemedWidget):
             shown = (alive + [node for node in step if node.fate == "pruned"])[:columns]
             self._left_out.append(len(step) - len(shown))
             shown.sort(key=lambda node: self._rects[node.parent].left() if node.parent in self._rects else 0.0)
-            top = _LINK + index * (self._box_height() + _LINK)
+            top = self._link() + index * (self._box_height() + self._link())
             for place, node in enumerate(shown):
-                self._rects[node.id] = QRectF(_MARGIN + place * width, top, width - _GAP, self._box_height())
+                self._rects[node.id] = QRectF(self._margin() + place * width, top, width - _GAP, self._box_height())
 
     def _look_changed(self) -> None:
         self._place()
@@ -139,11 +149,11 @@ class BeamTree(ThemedWidget):
         painter.setFont(self.font())
         painter.setPen(QColor(self._theme.text_dim))
         for index, left_out in enumerate(self._left_out):
-            top = _LINK + index * (self._box_height() + _LINK)
-            margin = QRectF(0, top, _MARGIN - 6, self._box_height())
+            top = self._link() + index * (self._box_height() + self._link())
+            margin = QRectF(0, top, self._margin() - 6, self._box_height())
             painter.drawText(margin, Qt.AlignmentFlag.AlignCenter, str(index + 1))
             if left_out:
-                note = QRectF(0, top - _LINK, self.width() - 4, _LINK)
+                note = QRectF(0, top - self._link(), self.width() - 4, self._link())
                 painter.setFont(self._small())
                 painter.drawText(note, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, f"+{left_out}")
                 painter.setFont(self.font())
@@ -188,9 +198,7 @@ class BeamTree(ThemedWidget):
         painter.drawText(inner, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignBottom, number)
 
     def _small(self) -> QFont:
-        font = QFont(self.font())
-        font.setPointSizeF(self.font().pointSizeF() * 0.85)
-        return font
+        return smaller(self.font(), 0.85)
 
     # pointer and keyboard
 

@@ -17,6 +17,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from explorer.colour_maps import ColourTable, diverging
+from explorer.text_size import is_read_from_afar, smaller
 from explorer.widgets.cells_widget import NOWHERE, Cell, CellsWidget
 
 _GAP = 2.0
@@ -135,8 +136,11 @@ class ValueGrid(CellsWidget):
         return round(_EDGE + widest + 8), round(lines * metrics.height() + 6)
 
     def _least(self) -> tuple[float, float]:
-        grid = self._grid
-        return (grid.least_width if grid is not None else 30.0), QFontMetricsF(self.font()).height() + 6
+        grid, metrics = self._grid, QFontMetricsF(self.font())
+        width = 30.0 if grid is None else grid.least_width
+        if grid is not None and grid.has_numbers and is_read_from_afar():  # nobody points at a cell from there
+            width = max(width, *(metrics.horizontalAdvance(word) + 8 for row in grid.words for word in row))
+        return width, metrics.height() + 6
 
     def _layout(self) -> _Layout:
         left, top = self._margins()
@@ -224,9 +228,7 @@ class ValueGrid(CellsWidget):
     def _draw_word(self, painter: QPainter, rect: QRectF, grid: Grid, word: str, colour: QColor) -> None:
         luminance = 0.299 * colour.redF() + 0.587 * colour.greenF() + 0.114 * colour.blueF()
         inner = rect.adjusted(2, 0, -2, 0)
-        font = self.font()
-        if grid.has_numbers:
-            font.setPointSizeF(_NUMBERS * font.pointSizeF())
+        font = smaller(self.font(), _NUMBERS) if grid.has_numbers else self.font()
         painter.setFont(font)
         shown = QFontMetricsF(font).elidedText(word, Qt.TextElideMode.ElideRight, inner.width())
         if shown == word or not grid.has_numbers:  # part of a number is another number

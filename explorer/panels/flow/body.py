@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, Qt
-from PySide6.QtGui import QFont, QFontMetrics, QResizeEvent
+from PySide6.QtGui import QFontMetrics, QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -23,6 +23,7 @@ from explorer.panels.flow.play_steps import PlayStep
 from explorer.panels.flow.player import Player
 from explorer.panels.flow.recurrent_picture import RecurrentPicture
 from explorer.session.view_options import Distance
+from explorer.text_size import least_points, smaller
 from explorer.theme import SMALLEST_FONT
 from explorer.widgets.page import scrolling, wrapped
 from explorer.widgets.path_bar import PathBar
@@ -173,10 +174,9 @@ class FlowBody(QWidget):
         self._said = sentence
         line, size = self.fontMetrics().lineSpacing(), self.font().pointSizeF()
         is_low = self.height() < _LOW * line
-        is_large = is_low and size * _SMALLER >= SMALLEST_FONT
-        font = QFont(self.font())
-        if is_large:  # two lines that are smaller leave more to the picture
-            font.setPointSizeF(size * _SMALLER)
+        is_large = is_low and size * _SMALLER >= max(SMALLEST_FONT, least_points())
+        # two lines that are smaller leave more to the picture
+        font = smaller(self.font(), _SMALLER) if is_large else self.font()
         self.sentence.setFont(font)
         metrics = QFontMetrics(font)
         cut = metrics.elidedText(sentence, Qt.TextElideMode.ElideRight, max(1, self.width()))

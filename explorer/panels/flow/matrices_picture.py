@@ -22,6 +22,7 @@ from explorer.panels.flow.matrices_labels import MatricesLabels
 from explorer.panels.flow.matrices_layout import BANDS, LARGEST, SMALLEST, WITH_NUMBERS, Layout, Room
 from explorer.panels.flow.matrices_paint import CAPTION_REST, MatricesPainter
 from explorer.panels.flow.matrices_scene import NAMES, SIDES, Lit, Name, Place, Scene
+from explorer.text_size import smaller
 from explorer.widgets.themed import ThemedWidget
 
 _STEP = 1.25
@@ -197,9 +198,7 @@ class MatricesPicture(ThemedWidget):
         return Room(label + 8, label * _SLANT + fonts.line, fonts.line + 4, words + 16, 8.0, number, caption)
 
     def _number_font(self) -> QFont:
-        font = QFont(self.font())
-        font.setPointSizeF(font.pointSizeF() * 0.85)
-        return font
+        return smaller(self.font(), 0.85)
 
     def _lay_out(self) -> None:
         scene = self._scene

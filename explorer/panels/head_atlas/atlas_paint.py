@@ -11,6 +11,7 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QImage, QPainter, QPen
 
 from explorer.panels.head_atlas.atlas_layout import GAP, AtlasLayout
+from explorer.text_size import smaller
 from explorer.theme import Theme
 from explorer.widgets import cell_image
 from explorer.widgets.hatching import draw_hatching
@@ -101,8 +102,7 @@ class AtlasPainter:
 
     def draw_badges(self, painter: QPainter, badges: Mapping[tuple[int, int], str]) -> None:
         """The names of some heads, at the foot of their thumbnails; a dot where the word has no room."""
-        font = QFont(self.bold)
-        font.setPointSizeF(max(7.5, font.pointSizeF() * 0.78))
+        font = smaller(self.bold, 0.78, least=7.5)
         metrics = QFontMetricsF(font)
         painter.setFont(font)
         for head, text in badges.items():

@@ -42,9 +42,7 @@ def _general_text(q: Array, k: Array) -> str:
 
 def _additive_text(q: Array, k: Array) -> str:
     h = hidden(q, k[None], QUERY_WEIGHT, KEY_WEIGHT)[0]
-    return (
-        f"tanh(W<sub>q</sub> q + W<sub>k</sub> k) = {_vector(h)}<br>v · tanh(…) = {_products(np.array(DIRECTION), h)}"
-    )
+    return f"tanh(W_q q + W_k k) = {_vector(h)}<br>v · tanh(…) = {_products(np.array(DIRECTION), h)}"
 
 
 @dataclass(frozen=True)

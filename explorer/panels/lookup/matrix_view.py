@@ -8,6 +8,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from explorer.text_size import smaller
 from explorer.widgets.number_text import MINUS
 from explorer.widgets.themed import ThemedWidget
 
@@ -46,9 +47,7 @@ class MatrixView(ThemedWidget):
         return lefts, left
 
     def _small(self) -> QFont:
-        font = QFont(self.font())
-        font.setPointSizeF(self.font().pointSizeF() * 0.75)
-        return font
+        return smaller(self.font(), 0.75)
 
     def _name_width(self, name: str) -> float:
         letter, _, index = name.partition("_")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 from PySide6.QtCore import QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from explorer.text_size import smaller
 from explorer.widgets.themed import ThemedWidget
 
 MOST_BARS = 32
@@ -68,9 +69,9 @@ class SoftmaxBars(ThemedWidget):
 
     def _draw_line(self, painter: QPainter, rect: QRectF, text: str) -> None:
         """A little smaller, then cut, where it is too long."""
-        font = QFont(painter.font())
+        font = painter.font()
         if QFontMetricsF(font).horizontalAdvance(text) > rect.width():
-            font.setPointSizeF(0.85 * font.pointSizeF())
+            font = smaller(font, 0.85)
             painter.setFont(font)
         shown = QFontMetricsF(font).elidedText(text, Qt.TextElideMode.ElideRight, rect.width())
         painter.drawText(rect, Qt.AlignmentFlag.AlignVCenter, shown)

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QLineF, QRectF, Qt
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
+from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPen
 
+from explorer.text_size import smaller
 from explorer.theme import SMALLEST_FONT
 from explorer.widgets.heat_map.painter import MapPainter
 
@@ -38,9 +39,8 @@ class Bands:
         painter.save()
         painter.setClipRect(artist.map_rect)
         self._draw_lines(painter, artist)
-        font = QFont(artist.frame.font)
-        font.setPointSizeF(max(SMALLEST_FONT, font.pointSizeF() - 1))
-        painter.setFont(font)
+        font = artist.frame.font
+        painter.setFont(smaller(font, 1 - 1 / font.pointSizeF(), least=SMALLEST_FONT))
         everywhere = (Band("", range(artist.view.rows.count)), Band("", range(artist.view.columns.count)))
         for row in self.rows or everywhere[:1]:
             for column in self.columns or everywhere[1:]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt, QTimer, Signal
-from PySide6.QtGui import QColor, QFont, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QColor, QFont, QFontInfo, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
 from explorer.panels.base import Place
 from explorer.session.lessons import Hide
+from explorer.text_size import is_read_from_afar
 from explorer.theme import LIGHT, Theme
 from explorer.widgets.hatching import draw_hatching
 from explorer.window.contents import Contents
@@ -70,7 +71,10 @@ class Cover(QWidget):
         painter.setPen(QPen(QColor(self._theme.query), 2))
         painter.drawRect(self.rect().adjusted(1, 1, -1, -1))
         font = QFont(self.font())
-        font.setPixelSize(max(9, min(64, int(min(self.height(), self.width()) * 0.7))))
+        pixels = max(9, min(64, int(min(self.height(), self.width()) * 0.7)))
+        if is_read_from_afar() and pixels < QFontInfo(font).pixelSize():
+            return  # the hatching says it
+        font.setPixelSize(pixels)
         font.setBold(True)
         painter.setFont(font)
         painter.setPen(QColor(self._theme.text))
