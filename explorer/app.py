@@ -160,6 +160,7 @@ def _fill(window: MainWindow, faults: Faults, args: argparse.Namespace, sentence
     from explorer.first_state import first_state
     from explorer.log import log_to_file
     from explorer.session.intents import Show
+    from explorer.session.kept import is_short_text
     from explorer.session.state import Notice
     from explorer.window.crash_dialog import tell_of_crashes
     from models.opening.trial_helper import start_for
@@ -175,7 +176,10 @@ def _fill(window: MainWindow, faults: Faults, args: argparse.Namespace, sentence
         raise
     faults.found.connect(lambda fault: window.session.dispatch(Show(Notice("error", fault))))
     gc.freeze()  # it stays off: from now on the GUI thread alone looks for garbage (`explorer.compute.collector`)
-    window.first_session = Path(args.session).expanduser() if args.session is not None else None
+    if is_short_text(args.session or ""):
+        window.first_text = args.session
+    elif args.session is not None:
+        window.first_session = Path(args.session).expanduser()
     start_for(window.session.state.document.checkpoint)
     window.start()
     tell_of_crashes(window)

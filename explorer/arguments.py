@@ -141,7 +141,8 @@ def _parser() -> argparse.ArgumentParser:
         "session",
         nargs="?",
         metavar="FILE",
-        help="a session (.attn) to go on with; other options change what it says. Or a lesson (.lesson, .toml)",
+        help="a session (.attn) or a short text (attn1.…) to go on with; other options change what it says. "
+        "Or a lesson (.lesson, .toml)",
     )
     parser.add_argument(
         "--checkpoint",

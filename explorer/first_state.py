@@ -61,15 +61,18 @@ def given(args: argparse.Namespace, view: ViewOptions) -> Given:
         ValueError: the file cannot be opened, or its checkpoint is elsewhere or another; a sentence.
     """
     from explorer.session import attn
+    from explorer.session.kept import SessionFile, is_short_text
+    from explorer.session.short_texts import decode
 
     if args.session is None:
         return Given(first_state(args, view))
     path = Path(args.session).expanduser()
-    session = attn.load(path)
+    is_short = is_short_text(args.session)
+    session = SessionFile(decode(args.session)) if is_short else attn.load(path)
     saved = session.present
     if args.checkpoint is not None:
         saved = with_checkpoint(saved, args.checkpoint)
-    found = checked(saved, path.resolve().parent, never)
+    found = checked(saved, None if is_short else path.resolve().parent, never)
     if found.found != "same":
         raise ValueError(f"{found.question} Say with --checkpoint where the session's own is.")
     if found.picture and args.picture is None:

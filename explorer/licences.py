@@ -12,7 +12,8 @@ from explorer.paths import resource
 NAME = "THIRD-PARTY-LICENCES.md"
 STANDS_ON = (
     *("PySide6-Essentials", "torch", "transformers", "tokenizers", "safetensors", "huggingface_hub", "httpx2"),
-    *("numpy", "pyqtgraph", "pillow", "platformdirs", "msgspec", "filelock", "packaging", "psutil", "sacrebleu"),
+    *("numpy", "pyqtgraph", "pillow", "platformdirs", "msgspec", "filelock", "packaging", "psutil"),
+    *("sacrebleu", "segno"),
 )
 """The dependencies in pyproject.toml."""
 

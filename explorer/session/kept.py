@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -14,11 +15,20 @@ Value = bool | int | float | str
 ENDING = ".attn"
 """Of session files."""
 
+SHORT_TEXT = "attn1."
+"""What a state begins with that travels as a line of text."""
+_ANY_SHORT_TEXT = re.compile(r"\s*attn\d{1,4}\.")
+
 MOST_STATES = 100
 LONGEST_NAME = 200
 
 Extra = tuple[tuple[str, bytes], ...]
 """What a newer version of the program wrote and this one does not know: name and JSON. It is written again as it is."""
+
+
+def is_short_text(text: str) -> bool:
+    """Whether it says of itself that it is a state as a line of text, of whichever version."""
+    return _ANY_SHORT_TEXT.match(text) is not None
 
 
 @dataclass(frozen=True, slots=True)

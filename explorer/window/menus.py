@@ -23,6 +23,7 @@ from explorer.window.lesson.lessons import Lessons
 from explorer.window.neighbour import neighbour
 from explorer.window.presenter import Presenter
 from explorer.window.sessions import Sessions
+from explorer.window.short_texts import ShortTexts
 from explorer.window.states_menu import StatesMenu
 from explorer.window.top_bar import TopBar
 
@@ -43,6 +44,7 @@ class Menued(Protocol):
     dock_host: DockHost
     dialogs: FileDialogs
     sessions: Sessions
+    short_texts: ShortTexts
     recent_menu: QMenu  # sessions opened lately
     states_menu: StatesMenu
     comparing: Comparing
@@ -122,6 +124,15 @@ def _file(window: Menued, menu: QMenu, actions: dict[str, QAction]) -> None:
     tip = "What you chose: checkpoint, text, branches, selection, interventions, panels, the states kept, and notes"
     _add(menu, actions, "save_session", "&Save the session", "Ctrl+S", sessions.save, tip)
     _add(menu, actions, "save_session_as", "Save the session &as…", "", sessions.save_as, tip)
+    menu.addSeparator()
+    short = window.short_texts
+    tip = "Checkpoint, text, selection and interventions in a line that fits into a chat; others open it"
+    _add(menu, actions, "copy_short_text", "Copy as a sho&rt text", "Ctrl+Alt+C", short.copy, tip)
+    tip = "A state that somebody copied as a short text"
+    _add(menu, actions, "open_short_text", "Open a short &text…", "Ctrl+Alt+V", short.ask, tip)
+    tip = "The short text as a picture that cameras read, as large as the window and the audience's"
+    _add(menu, actions, "show_code", "Show as a &QR code", "Ctrl+Alt+Q", short.show_code, tip)
+    menu.addSeparator()
     _add(menu, actions, "picture", "Save a &picture of the window…", "Ctrl+Shift+S", files.save_picture)
     _add(
         menu,

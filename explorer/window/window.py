@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from explorer.window.presenter import Presenter
     from explorer.window.script import ScriptWindow
     from explorer.window.sessions import Sessions
+    from explorer.window.short_texts import ShortTexts
     from explorer.window.states_menu import StatesMenu
     from explorer.window.top_bar import TopBar
     from explorer.window.tour.tour import TourGuide
@@ -70,6 +71,8 @@ class MainWindow(Shell):
 
     first_session: Path | None = None
     """The session file to begin with."""
+    first_text = ""
+    """The state to begin with, as a short text."""
 
     _is_filled = False
     _has_said_settings = False
@@ -85,6 +88,7 @@ class MainWindow(Shell):
     dialogs: FileDialogs
     panel_menus: tuple[QMenu, QMenu]
     sessions: Sessions
+    short_texts: ShortTexts
     recent_menu: QMenu
     states_menu: StatesMenu
     comparing: Comparing
@@ -134,6 +138,7 @@ class MainWindow(Shell):
         from explorer.window.menus import build_menus, fill_panel_menus
         from explorer.window.presenter import Presenter
         from explorer.window.sessions import Sessions
+        from explorer.window.short_texts import ShortTexts
         from explorer.window.states_menu import StatesMenu
 
         state = replace(state, recent_texts=tuple(self.settings.recent_texts))
@@ -145,6 +150,7 @@ class MainWindow(Shell):
         self.sessions = Sessions(self, contents)
         self.sessions.changed.connect(self._show_title)
         self.sessions.used.connect(self._on_session_used)
+        self.short_texts = ShortTexts(self, contents, self.sessions)
         self.panel_menus = QMenu(self), QMenu(self)
         self.recent_menu = QMenu(self)
         self.recent_menu.aboutToShow.connect(self._fill_recent)
@@ -218,14 +224,16 @@ class MainWindow(Shell):
 
         session = self.first_session
         lesson = session if session is not None and is_lesson(session.name) else None
-        self.contents.start(loads=session is None or lesson is not None)
-        if lesson is not None:
+        self.contents.start(loads=(session is None and not self.first_text) or lesson is not None)
+        if self.first_text:
+            self.short_texts.open(self.first_text, failed=self.session.start)
+        elif lesson is not None:
             self.lessons.begin(lesson)
         elif session is not None:
             self.sessions.open_path(session, failed=self.session.start)
         if self.autosave is not None:
             self.autosave.offer()
-        is_first = session is None and self.session.state.document.checkpoint == FIRST
+        is_first = session is None and not self.first_text and self.session.state.document.checkpoint == FIRST
         if self._remembers and is_first and self.settings.tour in ("new", "later"):
             self.tour.offer()
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from explorer import app
-from explorer.session import attn, files
+from explorer.session import attn, files, short_texts
 from explorer.session.state import Document
 from models.files.catalogue import WEIGHTS
 
@@ -121,3 +121,21 @@ def test_what_can_not_be_done_is_one_sentence(tmp_path, monkeypatch, capsys, arg
     assert words in said
     assert said.count("\n") == 1
     assert list(tmp_path.glob("*.npz")) == []
+
+
+def test_a_short_text_gives_the_weights_of_what_it_says(tmp_path, capsys):
+    session, first, again = (str(tmp_path / name) for name in ("a.attn", "first.npz", "again.npz"))
+    assert app.main(["--text", TEXT, "--scale", "0.5", "--save", session, "--weights", first]) == 0
+    short = short_texts.encode(attn.load(Path(session)).present)
+    assert app.main(["open", short, "--weights", again]) == 0
+    assert capsys.readouterr() == ("", "")
+    assert_same(tmp_path / "first.npz", tmp_path / "again.npz")
+
+
+def test_a_damaged_short_text_says_so(tmp_path, capsys):
+    assert app.main(["open", "attn1.AAAA", "--weights", str(tmp_path / "w.npz")]) == 1
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err == (
+        "This is no short text that can be opened: a part of it is missing or another. Copy it whole.\n"
+    )
