@@ -13,8 +13,8 @@ from models.protocol.errors import as_sentence
 
 if TYPE_CHECKING:
     from models.training.common import Budget
+    from models.training.course import Command
     from models.training.finetuning import FineTuning, TuningSettings
-    from models.training.training import Command
 
 _NUMBERS: dict[str, type[int] | type[float]] = {"rate": float, "batch": int, "decay": float, "clip": float}
 
@@ -80,17 +80,19 @@ def _tune(tuning: FineTuning, folder: Path, budget: Budget, data: str) -> str:
         def command() -> Command:
             return "stop" if signals else "go"
 
-        before = tuning.measure()
+        before = tuning.measure().loss
         say(f"{tuning.parameters:,} weights are learned; held-out loss before: {before:.4f}")
-        took = tuning.run(budget, command, lambda step, loss: show_progress(f"step {step:,}, loss {loss:.3f}", None))
+        outcome = tuning.run(budget, command, lambda p: show_progress(f"step {p.step:,}, loss {p.loss:.3f}", None))
         show_progress("", None)
-        after = tuning.measure()
+        if outcome.ended == "diverged":
+            return f"{outcome.notice} Nothing was saved."
+        after = tuning.measure().loss
         try:
-            save_tuned(tuning, folder, before, after, data)
+            save_tuned(tuning, folder, data)
         except OSError as error:
             return not_written("The model", folder, error)
         alone = f", its adapter alone in {folder / ADAPTER}" if tuning.adapted is not None else ""
-        say(f"{tuning.step_number} steps in {took:.1f} s, saved in {folder}{alone}")
+        say(f"{tuning.step_number} steps in {outcome.seconds:.1f} s, saved in {folder}{alone}")
         say(f"held-out loss before: {before:.4f}, after: {after:.4f}")
     if signals:
         raise Interrupted(signals[0])

@@ -13,8 +13,9 @@ from models.protocol.errors import as_sentence
 
 if TYPE_CHECKING:
     from models.training.common import Budget
+    from models.training.course import Command, Point
     from models.training.experiment import Experiment
-    from models.training.training import Command, Point, Training
+    from models.training.training import Training
 
 _MEASURED_EVERY = 200  # steps
 

@@ -140,7 +140,7 @@ def fitted(module: nn.Module, read: Mapping[str, Tensor], title: str) -> dict[nn
         found[parameter] = read[name].to(parameter.device, parameter.dtype)
         if not bool(torch.isfinite(found[parameter]).all()):
             raise CheckpointError(f"{title} is broken: {name} holds values that are no numbers. Choose another step.")
-    known = {name for names in aliases.values() for name in names}
+    known = {name for names in aliases.values() for name in names} | {name for name, _ in module.named_buffers()}
     strange = next((name for name in read if name not in known), None)
     if strange is not None:
         raise CheckpointError(f"{title} holds {strange}, for which its config has no place.")

@@ -76,7 +76,7 @@ ToProcess = Begin | Go | Pause | OneBatch | Stop | Measure | Save
 
 
 class TrainingPoint(Struct, frozen=True, array_like=True):
-    """One step, as `models.training.training.Point`."""
+    """One step, as `models.training.course.Point`."""
 
     step: int
     loss: float
@@ -87,7 +87,7 @@ class TrainingPoint(Struct, frozen=True, array_like=True):
 
 
 class HeldOutPoint(Struct, frozen=True, array_like=True):
-    """What the model makes of held-out rows, as `models.training.training.HeldOut`."""
+    """What the model makes of held-out rows, as `models.training.course.HeldOut`."""
 
     step: int
     loss: float

@@ -8,10 +8,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from models.textbook.sentences import english_text
+from models.training.course import Diverged, Point
 from models.training.experiment import experiment
 from models.training.measures import Learner, largest_weight, measure
 from models.training.prepared import Prepared, Run, Statement
-from models.training.training import Diverged, Point, Training
+from models.training.training import Training
 
 _HELD_OUT = 100  # rows
 

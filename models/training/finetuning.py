@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from models.files.extras import ADAPTERS, install_command, lacking
+from models.files.training_steps import WEIGHTS_PREFIX
 from models.forward.model import Model
 from models.protocol.errors import ExplorerError
 from models.textbook.transformer import IGNORE, loss
-from models.training.common import Budget
+from models.training.course import Course, Diverged, HeldOut, Point
+from models.training.gradients import NORMS_EVERY, gradient_norms, parts_of
 from models.training.loss_watch import LossWatch
-from models.training.training import Command
+from models.training.snapshots import MOST_BYTES, Snapshots
 from models.training.tuning_rows import TuningRows
 
 Tuned = Literal["all", "head", "lora"]
@@ -29,6 +33,11 @@ RATES: dict[Tuned, float] = {"all": 2e-4, "head": 1e-3, "lora": 1e-3}
 
 _ROWS = 16  # that are measured at once
 _MOST_RANK = 256
+_MOMENTS = ("exp_avg", "exp_avg_sq")
+_OPTIMISER = "newest.safetensors"
+_LEARNED = "learned."
+_BASE = ".base_layer"  # where peft puts the weights that it adds to
+_ADAPTER_PART = re.compile(r"\.lora_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +51,7 @@ class TuningSettings:
     decay: float = 0.01
     clip: float = 1.0  # the most that the gradient's length may be
     held_out: int = 200  # rows
+    snapshot_every: int = 20  # steps
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -60,19 +70,24 @@ class TuningSettings:
         return RATES[self.tuned] if self.rate is None else self.rate
 
 
-class Diverged(ExplorerError):
-    """The loss cannot be followed any further."""
-
-
-class FineTuning:
+class FineTuning(Course):
     """An open checkpoint that learns. Its module is changed; `model` is not to be run as the checkpoint any more.
 
     Raises:
         ExplorerError: it is of a kind that cannot be trained so.
     """
 
-    def __init__(self, model: Model, rows: TuningRows, settings: TuningSettings) -> None:
+    def __init__(
+        self,
+        model: Model,
+        rows: TuningRows,
+        settings: TuningSettings,
+        folder: Path | None = None,
+        most_bytes: int = MOST_BYTES,
+    ) -> None:
+        """Snapshots go into `folder`; there are none where it is left out."""
         check_trainable(model)
+        super().__init__(Snapshots(folder, most_bytes) if folder is not None else None)
         self.model, self.rows, self.settings = model, rows, settings
         self.module: Any = model.module  # what is called: of an adapter peft's model around the checkpoint's
         self.adapted: Any = None
@@ -81,75 +96,151 @@ class FineTuning:
         else:
             for parameter in [_own_head(model)] if settings.tuned == "head" else _learnable(model.module):
                 parameter.requires_grad_(True)
-        self.learned = [p for p in self.module.parameters() if p.requires_grad]
+        self._named = {name: p for name, p in self.module.named_parameters() if p.requires_grad}
+        self.learned = [*self._named.values()]
+        self._first = [p.detach().clone() for p in self.learned] if folder is not None else []
+        self._parts = parts_of(self._named)
         self._optimizer = torch.optim.AdamW(self.learned, lr=settings.learning_rate, weight_decay=settings.decay)
-        self.step_number = 0
         self._watch = LossWatch()
+
+    @property
+    def snapshot_every(self) -> int:
+        return self.settings.snapshot_every
 
     @property
     def parameters(self) -> int:
         """How many numbers are learned."""
         return sum(p.numel() for p in self.learned)
 
-    def step(self) -> float:
-        """Learn from one batch; its loss in nats a token.
+    # ------------------------------------------------------------------ one step
+
+    def step(self, cooling: float = 1.0) -> Point:
+        """Learn from one batch. `cooling` multiplies the rate.
 
         Raises:
             Diverged: the loss is no number, or has stayed far above the first one. Nothing was changed by this step.
         """
+        begun = time.perf_counter()
         batch = self.rows.batch(self.step_number, self.settings.batch)
-        number = self.step_number + 1
+        number, rate = self.step_number + 1, cooling * self.settings.learning_rate
+        labels = batch.labels.to(self.model.device)
         self.module.train()
         with torch.random.fork_rng(devices=[]):  # dropout depends on seed and step alone
             torch.manual_seed(self.settings.seed * 1_000_003 + number)
-            value = loss(self.module(**self._on_device(batch.inputs)).logits, batch.labels.to(self.model.device))
+            logits = self.module(**self._on_device(batch.inputs)).logits
+            value = loss(logits, labels)
         self._optimizer.zero_grad(set_to_none=True)
         value.backward()
+        norms = gradient_norms(self._parts) if number % NORMS_EVERY == 0 or number == 1 else ()
         length = nn.utils.clip_grad_norm_(self.learned, self.settings.clip)
         if fault := self._watch.fault(float(value.detach()), float(length)):
             self._optimizer.zero_grad(set_to_none=True)
-            rate = self.settings.learning_rate
             raise Diverged(
-                f"At step {number:,} the loss {fault}, likely because of rate={rate:g}: "
-                f"try --set rate={rate / 10:.2g}. Nothing was saved."
+                number, f"At step {number:,} the loss {fault}. Likely because of rate={rate:g}: try {rate / 10:.2g}."
             )
+        for group in self._optimizer.param_groups:
+            group["lr"] = rate
         self._optimizer.step()
         self.step_number = number
-        return float(value.detach())
+        right, tokens = int((logits.detach().argmax(-1) == labels).sum()), batch.tokens
+        seconds = time.perf_counter() - begun
+        return Point(number, float(value.detach()), right / max(tokens, 1), rate, tokens / seconds, norms)
 
     @torch.no_grad()
-    def measure(self) -> float:
-        """The loss of the held-out rows, the mean in nats over their tokens, without dropout."""
+    def measure(self, most: int | None = None) -> HeldOut:
+        """What the model makes of the held-out rows now, or of the first `most` of them, without dropout.
+
+        A row counts as right where each token that is to be said is the first choice after the true ones before it.
+        """
         self.module.eval()
-        held = self.rows.held[: self.settings.held_out]
-        total, tokens = 0.0, 0
+        held = self.rows.held[: self.settings.held_out if most is None else min(most, self.settings.held_out)]
+        total, tokens, right, whole = 0.0, 0, 0, 0
         for start in range(0, len(held), _ROWS):
             batch = self.rows.encoded(held[start : start + _ROWS])
-            count = int((batch.labels != IGNORE).sum())
-            logits = self.module(**self._on_device(batch.inputs)).logits
-            total += float(loss(logits, batch.labels.to(self.model.device))) * count
-            tokens += count
-        return total / tokens
+            labels = batch.labels.to(self.model.device)
+            logits, counted = self.module(**self._on_device(batch.inputs)).logits, labels != IGNORE
+            total += float(loss(logits, labels)) * batch.tokens
+            hits = (logits.argmax(-1) == labels) | ~counted  # (rows, tokens)
+            tokens, right = tokens + batch.tokens, right + int((hits & counted).sum())
+            whole += int(hits.all(1).sum())
+        found = HeldOut(self.step_number, total / tokens, right / tokens, whole / len(held), len(held))
+        self.held_out.append(found)
+        return found
 
-    def run(
-        self,
-        budget: Budget,
-        command: Callable[[], Command] = lambda: "go",
-        told: Callable[[int, float], None] = lambda *_: None,
-    ) -> float:
-        """Learn until `budget` is spent, or `command` says stop; the seconds that it took. `told` hears step and loss.
-
-        Raises:
-            Diverged: as from `step`.
-        """
-        begun, first = time.perf_counter(), self.step_number
-        while budget.fraction(self.step_number - first, time.perf_counter() - begun) < 1 and command() != "stop":
-            value = self.step()
-            told(self.step_number, value)
-        return time.perf_counter() - begun
-
-    def _on_device(self, inputs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    def _on_device(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
         return {name: tensor.to(self.model.device) for name, tensor in inputs.items()}
+
+    # ------------------------------------------------------------------ weights
+
+    @contextmanager
+    def as_it_was(self) -> Iterator[None]:
+        """While it lasts, the model is the checkpoint, before it learned anything."""
+        now = [p.data for p in self.learned]
+        try:
+            for p, first in zip(self.learned, self._first, strict=True):
+                p.data = first
+            yield
+        finally:
+            for p, tensor in zip(self.learned, now, strict=True):
+                p.data = tensor
+
+    @torch.no_grad()
+    def weights(self) -> dict[str, Tensor]:
+        """All weights now by the names that they have in the checkpoint, an adapter merged into them.
+
+        Each is there once, or under all of its names where the head was parted from the embedding: others were too,
+        and each is looked for under its own name. They are copies then, or where they are changed.
+        """
+        deltas = {} if self.adapted is None else _deltas(self.model.module)
+        apart, found, seen = self.settings.tuned == "head", {}, set()
+        for name, tensor in self.model.module.state_dict().items():
+            own = name.replace(_BASE, "")
+            if _ADAPTER_PART.search(name) or (not apart and tensor.data_ptr() in seen):
+                continue
+            seen.add(tensor.data_ptr())
+            found[own] = tensor + deltas[own] if own in deltas else tensor.clone() if apart else tensor
+        return found
+
+    def _state(self) -> dict[str, Tensor]:
+        return {WEIGHTS_PREFIX + name: tensor for name, tensor in self.weights().items()}
+
+    def snapshot(self) -> None:
+        """Keep the weights as they are, and, of the newest step alone, what the optimiser keeps.
+
+        A disk that refuses is told in `notice`.
+        """
+        assert self.snapshots is not None
+        kept = self._optimizer.state
+        state = {_LEARNED + name: p.detach() for name, p in self._named.items()}
+        for name, p in self._named.items():
+            state |= {f"{key}.{name}": kept[p][key] for key in _MOMENTS if p in kept}
+        numbers = torch.tensor([self.step_number, self._watch.first, self._watch.risen], dtype=torch.float64)
+        try:
+            self.snapshots.put_beside(_OPTIMISER, {**state, "numbers": numbers})
+        except OSError as error:
+            self.notice = f"What the optimiser keeps could not be written ({error.strerror or type(error).__name__})."
+            return
+        super().snapshot()
+
+    @torch.no_grad()
+    def restore(self, step: int) -> None:
+        """Go on from the newest snapshot, whichever is asked for, bit for bit as if nothing had come between."""
+        assert self.snapshots is not None
+        self._take(self.snapshots.load_beside(_OPTIMISER), step)
+
+    def _take(self, state: dict[str, Tensor], step: int) -> None:
+        number, first, risen = state["numbers"].tolist()
+        for name, p in self._named.items():
+            p.copy_(state[_LEARNED + name])
+            self._optimizer.state.pop(p, None)
+            if f"exp_avg.{name}" in state:  # before the first step there is none
+                self._optimizer.state[p] = {
+                    "step": torch.tensor(number, dtype=torch.float32),
+                    **{key: state[f"{key}.{name}"].clone() for key in _MOMENTS},
+                }
+        self._watch = LossWatch(first, int(risen))
+        self.step_number = int(number)
+        self.held_out = [found for found in self.held_out if found.step <= self.step_number]
 
 
 def check_trainable(model: Model) -> None:
@@ -215,3 +306,13 @@ def _with_adapter(model: Model, settings: TuningSettings) -> Any:
     with torch.random.fork_rng(devices=[]), peft_unheard():
         torch.manual_seed(settings.seed)
         return get_peft_model(model.module, config)
+
+
+def _deltas(module: nn.Module) -> dict[str, Tensor]:
+    """What an adapter adds to each matrix, by the name of that in the checkpoint."""
+    found = {}
+    for name, layer in module.named_modules():
+        if hasattr(layer, "get_delta_weight"):
+            (adapter,) = layer.active_adapters
+            found[f"{name}.weight"] = layer.get_delta_weight(adapter)
+    return found

@@ -18,8 +18,9 @@ from models.roles.patterns import CELLS
 from models.roles.sides import Side
 from models.textbook.tokenizer import PAD_ID, UNKNOWN_ID
 from models.textbook.transformer import IGNORE
+from models.training.course import HeldOut
 from models.training.rows import Batch, TextRows
-from models.training.training import HeldOut, Training
+from models.training.training import Training
 
 LEARNED = 0.9  # of the tokens of a batch are right
 LONGER = 3  # times the length that was trained

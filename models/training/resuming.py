@@ -18,9 +18,10 @@ from models.protocol.errors import CheckpointError
 from models.textbook.config import RecurrentConfig
 from models.textbook.transformer_config import SWITCHES, TransformerConfig
 from models.training.common import Budget
+from models.training.course import HeldOut, Point
 from models.training.experiment import Experiment, experiment
 from models.training.folders import TEXT_FILE
-from models.training.training import HeldOut, Point, Training
+from models.training.training import Training
 
 _OF_TRANSFORMERS = [*SWITCHES, "vocabulary"]
 

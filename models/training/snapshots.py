@@ -36,19 +36,26 @@ class Snapshots:
 
     def put(self, step: int, tensors: Mapping[str, Tensor]) -> None:
         """Raises OSError where the disk refuses; those that were there still are."""
+        self.put_beside(self.path(step).name, tensors)
+        self._thin()
+
+    def put_beside(self, name: str, tensors: Mapping[str, Tensor]) -> None:
+        """Write a file that is no snapshot beside them. Raises OSError where the disk refuses."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        unfinished = self.folder / f".{step:08}{UNFINISHED}"
+        unfinished = self.folder / f".{name}{UNFINISHED}"
         try:
             # not flushed: a snapshot that a power cut takes is one of many, and waiting for the disk costs the training
             unfinished.write_bytes(save(dict(tensors)))
-            unfinished.replace(self.path(step))
+            unfinished.replace(self.folder / name)
         except BaseException:
             unfinished.unlink(missing_ok=True)
             raise
-        self._thin()
 
     def load(self, step: int) -> dict[str, Tensor]:
-        return load_file(self.path(step))
+        return self.load_beside(self.path(step).name)
+
+    def load_beside(self, name: str) -> dict[str, Tensor]:
+        return load_file(self.folder / name)
 
     def clear(self) -> None:
         for step in self.steps:

@@ -8,10 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -23,58 +20,21 @@ from models.textbook.recurrent import RecurrentSeq2Seq
 from models.textbook.tokenizer import START_ID
 from models.textbook.transformer import IGNORE, loss
 from models.textbook.transformer_config import TransformerConfig
-from models.training.common import Budget
+from models.training.course import Course, Diverged, HeldOut, Point
+from models.training.gradients import NORMS_EVERY, gradient_norms
 from models.training.loss_watch import LossWatch
 from models.training.rows import Batch, Rows
-from models.training.settings import Settings, cooled
+from models.training.settings import Settings
 from models.training.snapshots import MOST_BYTES, Snapshots
 
 BETAS, EPSILON = (0.9, 0.98), 1e-9
 """Adam's, as section 5.3 has them."""
 
-NORMS_EVERY = 10  # steps
 MOST_POINTS = 4096  # of a curve; beyond, every second one goes
-_PAUSE = 0.02  # seconds between two looks at whether a pause is over
 _ROWS = 250  # that are measured at once
 
-Command = Literal["go", "pause", "step", "stop"]
-"""What `Training.run` is told to do: "step" is one batch, and then it asks again."""
 
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """One step of a training."""
-
-    step: int  # counted from 1
-    loss: float  # nats a token, with the label smoothing that it is trained with
-    accuracy: float  # part of the batch's tokens that were the model's first choice
-    rate: float
-    tokens_per_second: float
-    gradients: tuple[tuple[str, float], ...] = ()  # length by part of the model; every `NORMS_EVERY` steps
-
-
-@dataclass(frozen=True, slots=True)
-class HeldOut:
-    """What the model makes of rows that it never learns from, after `step` steps."""
-
-    step: int
-    loss: float  # nats a token, without smoothing
-    tokens_right: float
-    sequences_right: float  # rows of which every token is right, when it writes them itself
-    rows: int
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How a run ended. `notice` is a sentence for the person, "" where there is nothing to say."""
-
-    ended: Literal["done", "stopped", "diverged"]
-    step: int
-    seconds: float  # of training: pauses are not counted
-    notice: str = ""
-
-
-class Training:
+class Training(Course):
     """A model, its optimiser, and how far it has come. Raises ValueError where the rows do not fit the context."""
 
     def __init__(
@@ -93,16 +53,17 @@ class Training:
             self.model = model_of(config)
         self.model.train()
         self._smoothing = config.label_smoothing if isinstance(config, TransformerConfig) else 0.0
-        self.step_number = 0
+        super().__init__(Snapshots(folder, most_bytes) if folder is not None else None)
         self.points: deque[Point] = deque()
-        self.held_out: list[HeldOut] = []
-        self.snapshots = Snapshots(folder, most_bytes) if folder is not None else None
-        self.notice = ""
         self._named = dict(self.model.named_parameters())
         self._parts = _parts(self._named)
         self._optimizer = torch.optim.Adam(self._named.values(), lr=0.0, betas=BETAS, eps=EPSILON, fused=True)
         self._held_rows: Batch | None = None
         self._watch = LossWatch()
+
+    @property
+    def snapshot_every(self) -> int:
+        return self.settings.snapshot_every
 
     # ------------------------------------------------------------------ one step
 
@@ -145,7 +106,7 @@ class Training:
         logits = self.logits(self.model, batch, number)  # (rows, tokens, vocabulary)
         value = loss(logits, batch.labels, self._smoothing)
         value.backward()
-        norms = self._gradient_norms() if number % NORMS_EVERY == 0 or number == 1 else ()
+        norms = gradient_norms(self._parts) if number % NORMS_EVERY == 0 or number == 1 else ()
         length = nn.utils.clip_grad_norm_(self._named.values(), self.settings.clip)
         if fault := self._watch.fault(float(value.detach()), float(length)):
             self._optimizer.zero_grad(set_to_none=True)
@@ -161,14 +122,6 @@ class Training:
         point = Point(number, float(value.detach()), right / max(tokens, 1), rate, tokens / seconds, norms)
         self._note(point)
         return point
-
-    def _gradient_norms(self) -> tuple[tuple[str, float], ...]:
-        """The length of the gradient of each part: an embedding, a block, the head."""
-        found = []
-        for name, parameters in self._parts.items():
-            lengths = [p.grad.norm() for p in parameters if p.grad is not None]
-            found.append((name, float(torch.stack(lengths).norm()) if lengths else 0.0))
-        return tuple(found)
 
     def _note(self, point: Point) -> None:
         self.points.append(point)
@@ -203,69 +156,7 @@ class Training:
         self.held_out.append(found)
         return found
 
-    # ------------------------------------------------------------------ many steps
-
-    def run(
-        self,
-        budget: Budget,
-        command: Callable[[], Command] = lambda: "go",
-        told: Callable[[Point], None] = lambda _: None,
-        cool_down: bool = False,
-        since: int | None = None,
-        spent: float = 0.0,
-    ) -> Outcome:
-        """Train until `budget` is spent, or `command` says stop; `told` hears of each step.
-
-        With `cool_down` the rate falls towards the end of the budget. Its steps are counted from step `since` on, from
-        here on where that is left out, and `spent` of its seconds are gone: of a training that is taken up again both
-        say how it went before.
-        """
-        seconds, first = spent, self.step_number if since is None else since
-        ended: Literal["done", "stopped", "diverged"] = "done"
-        while (fraction := budget.fraction(self.step_number - first, seconds)) < 1:
-            asked = command()
-            if asked == "stop":
-                ended = "stopped"
-                break
-            if asked == "pause":
-                time.sleep(_PAUSE)
-                continue
-            begun = time.perf_counter()
-            try:
-                point = self.step(cooled(fraction) if cool_down else 1.0)
-            except Diverged as error:
-                return Outcome("diverged", error.step, seconds, f"{error} {self._back()}")
-            if self.snapshots is not None and self.step_number % self.settings.snapshot_every == 0:
-                self.snapshot()
-            seconds += time.perf_counter() - begun
-            told(point)
-        return Outcome(ended, self.step_number, seconds, self.notice)
-
-    def _back(self) -> str:
-        """Go back to the last good snapshot; says what was done."""
-        steps = self.snapshots.steps if self.snapshots is not None else []
-        if not steps:
-            return "There is no snapshot to go back to."
-        self.restore(steps[-1])
-        return f"The snapshot of step {steps[-1]:,} was taken up again."
-
     # ------------------------------------------------------------------ snapshots
-
-    def snapshot(self) -> None:
-        """Keep weights and optimiser as they are. A disk that refuses is told in `notice`, and the training goes on."""
-        assert self.snapshots is not None
-        try:
-            self.snapshots.put(self.step_number, self._state())
-        except OSError as error:
-            why = error.strerror or type(error).__name__
-            steps = self.snapshots.steps
-            last = f"the last one is of step {steps[-1]:,}" if steps else "there is none"
-            self.notice = f"The snapshot of step {self.step_number:,} could not be written ({why}); {last}."
-
-    def restore(self, step: int) -> None:
-        """Go on from the snapshot of `step`, bit for bit as if nothing had come between."""
-        assert self.snapshots is not None
-        self._take(self.snapshots.load(step), step)
 
     @torch.no_grad()
     def _state(self) -> dict[str, Tensor]:
@@ -311,14 +202,6 @@ def model_of(config: TransformerConfig | RecurrentConfig) -> TextbookModel | Rec
 def _reads_ahead(config: TransformerConfig) -> bool:
     """Whether what is said beside true tokens is not what would be written after them: later ones are visible."""
     return config.shape != "encoder" and not config.causal_mask
-
-
-class Diverged(Exception):
-    """The loss cannot be followed any further. The message is for the person."""
-
-    def __init__(self, step: int, sentence: str) -> None:
-        super().__init__(sentence)
-        self.step = step
 
 
 def likely_switch(config: TransformerConfig | RecurrentConfig, settings: Settings) -> str:

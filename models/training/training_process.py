@@ -41,12 +41,13 @@ from models.protocol.training_messages import (
     to_process,
 )
 from models.training.common import Budget
+from models.training.course import Command, Outcome, Point
 from models.training.experiment import Experiment, experiment
 from models.training.folders import save, why_not
 from models.training.pipe import Pipe, be_process, sentence_of_crash
 from models.training.resuming import resumed
 from models.training.snapshots import Snapshots
-from models.training.training import Command, Outcome, Point, Training
+from models.training.training import Training
 
 TOLD_EVERY = 0.2  # seconds
 MEASURED_SHARE = 0.03  # of the time may be spent on held-out rows, and

@@ -19,14 +19,11 @@ ADAPTER = "adapter"
 """The folder with the adapter alone, within that of the merged model."""
 
 
-def save_tuned(tuning: FineTuning, folder: Path, before: float, after: float, data: str) -> None:
+def save_tuned(tuning: FineTuning, folder: Path, data: str) -> None:
     """Write the tuned model; of a LoRA adapter the model that it is merged into, and `adapter` with the adapter alone.
 
-    Afterwards `tuning` is at its end: an adapter has been merged into its model.
-
     Args:
-        before, after: the loss of the held-out rows.
-        data: the name of the file.
+        data: what it is tuned on, as "poems.txt".
 
     Raises:
         OSError: the disk refuses.
@@ -40,18 +37,15 @@ def save_tuned(tuning: FineTuning, folder: Path, before: float, after: float, da
                 adapter.save_pretrained(whole / ADAPTER, save_embedding_layers=False)  # else it asks a hub about them
             _name_base(whole / ADAPTER / CONFIG, _base(model.info.reference, model.info.folder))
             (whole / ADAPTER / "README.md").unlink(missing_ok=True)  # a form with nothing filled in
-            module = adapter.merge_and_unload()
-        # where the head was parted from the embedding others were too, and each is looked for under its own name
-        apart = {name: t.clone() for name, t in module.state_dict().items()} if settings.tuned == "head" else None
-        module.save_pretrained(whole, state_dict=apart)
+        module.save_pretrained(whole, state_dict=tuning.weights())
         model.tokenizer.save_pretrained(whole)
         card = read_card(Path(model.info.folder))
-        steps = f"{tuning.step_number:,}"
-        losses = f"the loss of held-out rows went from {before:.3f} to {after:.3f} nats"
+        steps, held = f"{tuning.step_number:,}", [found.loss for found in tuning.held_out]
+        losses = f": the loss of held-out rows went from {held[0]:.3f} to {held[-1]:.3f} nats" if held[1:] else ""
         how = {"all": "all weights", "head": "the head alone", "lora": f"a LoRA adapter of rank {settings.rank}"}
         said = {
             "title": f"{model.info.name}, tuned",
-            "summary": f"{model.info.name} after {steps} steps on {data} ({how[settings.tuned]}): {losses}.",
+            "summary": f"{model.info.name} after {steps} steps on {data} ({how[settings.tuned]}){losses}.",
             **{"example": card.example, "prefix": card.prefix, "reads": card.reads},
         }
         record = {
@@ -59,7 +53,7 @@ def save_tuned(tuning: FineTuning, folder: Path, before: float, after: float, da
             "data": data,
             "settings": asdict(settings),
             "steps": tuning.step_number,
-            "held_out_loss": [before, after],
+            "held_out": [asdict(found) for found in tuning.held_out],
         }
         write_json(whole / "explorer.json", said)
         write_json(whole / RECORD, record)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 
 import numpy as np
 import pytest
@@ -10,11 +11,13 @@ import torch
 
 from models import open_checkpoint, run
 from models.decoding.choosing import end_ids
+from models.files.training_steps import SNAPSHOTS
 from models.forward.model import Model
+from models.opening.snapshots import fitted, put, read_weights
 from models.protocol.errors import ExplorerError
 from models.textbook.transformer import IGNORE
 from models.training.common import Budget
-from models.training.finetuning import Diverged, FineTuning, TuningSettings
+from models.training.finetuning import FineTuning, TuningSettings
 from models.training.pairs_file import Pairs, read_data
 from models.training.tuned_folders import ADAPTER, save_tuned
 from models.training.tuning_rows import TuningRows, rows_of
@@ -41,7 +44,7 @@ def flat(rows: TuningRows) -> tuple[set[tuple[int, ...]], set[tuple[int, ...]]]:
 @pytest.mark.parametrize("data", ["text", "pairs"])
 def test_the_loss_of_a_decoder_is_transformers_own(gpt, data):
     rows = rows_of(gpt, TEXT if data == "text" else PAIRS, 0)
-    measured = FineTuning(gpt, rows, TuningSettings()).measure()
+    measured = FineTuning(gpt, rows, TuningSettings()).measure().loss
     module = tiny.eager(open_checkpoint("story-gpt"))
     total, count = 0.0, 0
     for row in rows.held:
@@ -59,7 +62,7 @@ def test_the_loss_of_a_decoder_is_transformers_own(gpt, data):
 def test_the_loss_of_a_translator_is_transformers_own():
     model = open_checkpoint("en-es")
     rows = rows_of(model, PAIRS, 0)
-    measured = FineTuning(model, rows, TuningSettings()).measure()
+    measured = FineTuning(model, rows, TuningSettings()).measure().loss
     module, tokenizer = tiny.eager(open_checkpoint("en-es")), model.tokenizer
     held = {row.read for row in rows.held}
     theirs = []
@@ -100,7 +103,7 @@ def test_a_step_is_adamws_written_out(gpt):
                 second[name].mul_(0.999).add_(0.001 * gradient**2)
                 p.mul_(1 - 1e-3 * 0.1)
                 p.sub_(1e-3 * (first[name] / (1 - 0.9**step)) / ((second[name] / (1 - 0.999**step)).sqrt() + 1e-8))
-        assert tuning.step() == pytest.approx(float(value.detach()), abs=1e-5)
+        assert tuning.step().loss == pytest.approx(float(value.detach()), abs=1e-5)
     apart = torch.cat([(p - parameters[name]).detach().abs().flatten() for name, p in gpt.module.named_parameters()])
     assert float(apart.max()) <= 4.1e-3
     assert float((apart > 2e-5).float().mean()) < 1e-3  # where a gradient is rounding alone AdamW steps by its sign
@@ -208,9 +211,9 @@ def test_it_learns_and_its_folder_opens_as_it_was(tmp_path, base, tuned):
     data: str | Pairs = PAIRS if base == "en-es" else "abcdefgh" * 40 + "hgfedcba" * 40 if base == "textbook" else TEXT
     before = {name: p.detach().clone() for name, p in model.module.named_parameters()}
     tuning = FineTuning(model, rows_of(model, data, 0), TuningSettings(tuned=tuned, rank=2 if tuned == "lora" else 0))
-    first = tuning.measure()
+    first = tuning.measure().loss
     tuning.run(Budget(steps=4))
-    last = tuning.measure()
+    last = tuning.measure().loss
     assert last < first
     if tuned == "head":
         now = dict(model.module.named_parameters())
@@ -218,9 +221,9 @@ def test_it_learns_and_its_folder_opens_as_it_was(tmp_path, base, tuned):
         assert all(torch.equal(before[name], p) for name, p in now.items() if name in before and name not in head)
         assert len(head) == 1
     folder = tmp_path / "tuned"
-    save_tuned(tuning, folder, first, last, "data.txt")
+    save_tuned(tuning, folder, "data.txt")
     opened = open_checkpoint(folder)
-    again = FineTuning(opened, rows_of(opened, data, 0), TuningSettings()).measure()
+    again = FineTuning(opened, rows_of(opened, data, 0), TuningSettings()).measure().loss
     assert again == pytest.approx(last, abs=1e-5)
     assert opened.info.name == f"{open_checkpoint(reference).info.name}, tuned"
     assert f"from {first:.3f} to {last:.3f} nats" in opened.info.summary
@@ -235,19 +238,82 @@ def test_it_learns_and_its_folder_opens_as_it_was(tmp_path, base, tuned):
         assert not (folder / ADAPTER).exists()
 
 
+@pytest.mark.parametrize("tuned", ["all", "head", "lora"])
+@pytest.mark.parametrize("base", ["story-gpt", "en-es"])
+def test_a_snapshot_opens_as_the_model_was_and_is_gone_on_from_bit_for_bit(tmp_path, base, tuned):
+    data: str | Pairs = PAIRS if base == "en-es" else TEXT
+    settings = TuningSettings(tuned=tuned, rank=2 if tuned == "lora" else 0, snapshot_every=2, batch=2, held_out=4)
+
+    def begun() -> FineTuning:
+        model = open_checkpoint(base)
+        return FineTuning(model, rows_of(model, data, 0), settings, tmp_path / SNAPSHOTS)
+
+    tuning = begun()
+    tuning.snapshot()
+    save_tuned(tuning, tmp_path, "data.txt")
+    losses = {0: tuning.measure().loss}
+    tuning.run(Budget(steps=2))
+    losses[2] = tuning.measure().loss
+    again = begun()
+    again.restore(2)
+    points = [tuning.step(), tuning.step()]
+    assert [(p.loss, p.accuracy) for p in points] == [(p.loss, p.accuracy) for p in (again.step(), again.step())]
+    assert all(torch.equal(*both) for both in zip(tuning.learned, again.learned, strict=True))
+    assert again.step_number == 4
+    for step, value in losses.items():
+        opened = open_checkpoint(f"{tmp_path}@{step}")
+        assert opened.info.training is not None
+        assert (opened.info.training.step, opened.info.training.steps) == (step, (0, 2))
+        measured = FineTuning(opened, rows_of(opened, data, 0), TuningSettings(held_out=4)).measure().loss
+        assert measured == pytest.approx(value, abs=1e-5)
+    with tuning.as_it_was():
+        assert tuning.measure().loss == losses[0]
+    assert tuning.measure().loss != losses[0]
+
+
+def test_snapshots_are_stepped_through_without_opening_anew(tmp_path):
+    """A translator keeps what is added to its logits beside its parameters; a step changes the parameters alone."""
+    model = open_checkpoint("en-es")
+    tuning = FineTuning(model, rows_of(model, PAIRS, 0), TuningSettings(batch=2), tmp_path / SNAPSHOTS)
+    tuning.snapshot()
+    save_tuned(tuning, tmp_path, "data.txt")
+    opened = open_checkpoint(f"{tmp_path}@0")
+    put(fitted(opened.module, read_weights(opened.info), "tuned"))
+    ours, theirs = (run(one, "The dog.", target="El perro").logits for one in (opened, open_checkpoint("en-es")))
+    np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize(
+    ("base", "expected"),
+    [
+        ("story-gpt", {"embedding", "norm", *(f"block {i}" for i in range(8))}),
+        ("en-es", {"embedding", *(f"{stack} block {i}" for stack in ("encoder", "decoder") for i in range(4))}),
+    ],
+)
+def test_the_gradient_of_each_part_is_measured(base, expected):
+    model = open_checkpoint(base)
+    data: str | Pairs = PAIRS if base == "en-es" else TEXT
+    tuning = FineTuning(model, rows_of(model, data, 0), TuningSettings(batch=2, clip=1e9))
+    norms = dict(tuning.step().gradients)
+    assert set(norms) == expected
+    whole = torch.cat([p.grad.double().flatten() for p in model.module.parameters() if p.grad is not None]).norm()
+    assert sum(length**2 for length in norms.values()) ** 0.5 == pytest.approx(float(whole), rel=1e-4)
+
+
 def test_a_seed_gives_the_same(gpt):
     found = []
     for seed in (0, 0, 1):
         model = open_checkpoint("story-gpt")
         tuning = FineTuning(model, rows_of(model, TEXT, seed), TuningSettings(tuned="lora", rank=2, seed=seed))
-        found.append([tuning.step() for _ in range(2)])
+        found.append([tuning.step().loss for _ in range(2)])
     assert found[0] == found[1] != found[2]
 
 
 def test_a_loss_that_diverges_says_what_to_try(gpt):
     tuning = FineTuning(gpt, rows_of(gpt, TEXT, 0), TuningSettings(rate=1e12))
-    with pytest.raises(Diverged, match=r"At step \d+ the loss .* try --set rate=1e\+11\. Nothing was saved\."):
-        tuning.run(Budget(steps=60))
+    outcome = tuning.run(Budget(steps=60))
+    assert outcome.ended == "diverged"
+    assert re.match(r"At step \d+ the loss .* rate=1e\+12: try 1e\+11\.", outcome.notice)
 
 
 def test_without_peft_it_is_said_how_to_get_it(gpt, monkeypatch):
