@@ -250,6 +250,7 @@ QPushButton:checked, QToolButton:checked {
 QPushButton:disabled, QToolButton:disabled, QComboBox:disabled { color: $border_strong; }
 QPushButton[role="primary"] { border-color: $query; }
 QTextBrowser[role="lesson"] { background: transparent; border: none; padding: 0; }
+QFrame[role="preview"] { background: $surface; border-left: 3px solid $border_strong; }
 QPushButton[role="option"] { text-align: left; padding: 6px 10px; }
 QPushButton[role="option"]:checked { background: $surface_hover; border-color: $query; font-weight: 600; }
 QPushButton[role="option"]:disabled { color: $text_dim; }

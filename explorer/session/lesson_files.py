@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import msgspec
 
 from explorer import json_files
 from explorer.session import attn
+from explorer.session.json_lines import line_in_json
 from explorer.session.kept import Kept, KeptState, SessionFile
 from explorer.session.lessons import Lesson, OpenLesson, Step
 from explorer.session.scenes import check_state
@@ -28,14 +30,15 @@ LARGEST = 512 * 1024
 """Bytes of a lesson's own text."""
 _DEEPEST = 12
 _MEMBER = "lesson.json"
+_ZIP = b"PK"
 
 
 class LessonError(ValueError):
-    """What is wrong with a file, and in which line; 0 where that is not known."""
+    """What is wrong with a lesson: in which line of its file, and which step, from 1; 0 where that is not known."""
 
-    def __init__(self, sentence: str, line: int = 0) -> None:
+    def __init__(self, sentence: str, line: int = 0, step: int = 0) -> None:
         super().__init__(f"line {line}: {sentence}" if line else sentence)
-        self.line = line
+        self.line, self.step = line, step
 
 
 def decode_toml(content: bytes, panels: Sequence[str] = ()) -> Lesson:
@@ -60,7 +63,7 @@ def decode_toml(content: bytes, panels: Sequence[str] = ()) -> Lesson:
     except RecursionError as error:
         raise LessonError("it is nested too deep") from error
     _check_depth(tree)
-    return _converted(tree, text, panels)
+    return _converted(tree, partial(line_of, text), panels)
 
 
 def decode_file(content: bytes, panels: Sequence[str] = ()) -> OpenLesson:
@@ -74,9 +77,7 @@ def decode_file(content: bytes, panels: Sequence[str] = ()) -> OpenLesson:
     if member is None:
         raise LessonError(f"it holds no {_MEMBER}")
     json_files.check_size(member, LARGEST)
-    tree = json_files.decode(member, dict[str, Any])
-    _check_depth(tree)
-    lesson = _converted(tree, "", panels)
+    lesson = _member(member, panels)
     states = session.kept.states
     for number, state in enumerate(states, start=1):
         try:
@@ -85,7 +86,9 @@ def decode_file(content: bytes, panels: Sequence[str] = ()) -> OpenLesson:
             raise LessonError(f"state {number}: {error}") from error
     for number, step in enumerate(lesson.step, start=1):
         if step.state is not None and step.state > len(states):
-            raise LessonError(f"step {number} shows state {step.state}, and there are {len(states)}")
+            line = line_in_json(member, f"$.step[{number - 1}].state")
+            clause = f"step {number} shows state {step.state}, and there are {len(states)}"
+            raise LessonError(f"{_MEMBER}, line {line}: {clause}", step=number)
     return OpenLesson(lesson, states)
 
 
@@ -99,16 +102,42 @@ def encode_file(opened: OpenLesson) -> bytes:
     return attn.encode(SessionFile(_present(opened), Kept(opened.states, members=((_MEMBER, content),))))
 
 
+def _member(content: bytes, panels: Sequence[str]) -> Lesson:
+    """The lesson beside the states. LessonError names the line of it."""
+    try:
+        tree = json_files.decode(content, dict[str, Any])
+    except ValueError as error:
+        found = re.search(r" \(byte (\d+)\)", str(error))
+        line = content[: int(found[1])].count(b"\n") + 1 if found else 1
+        raise LessonError(f"{_MEMBER}, line {line}: {error}") from error
+    _check_depth(tree)
+    try:
+        return _converted(tree, partial(line_in_json, content), panels)
+    except LessonError as error:
+        raise LessonError(f"{_MEMBER}, {error}", step=error.step) from error
+
+
 def load(path: Path, panels: Sequence[str] = ()) -> OpenLesson:
     """Read a lesson. ValueError with a sentence for the person, which names the file and the line."""
     try:
         if path.suffix.lower() == TOML:
             return OpenLesson(decode_toml(json_files.read(path, LARGEST), panels))
-        return decode_file(json_files.read(path, attn.LARGEST), panels)
+        content = json_files.read(path, attn.LARGEST)
+        if content[:2] != _ZIP:  # written with a text editor
+            return OpenLesson(decode_toml(content, panels))
+        return decode_file(content, panels)
     except OSError as cause:
         raise ValueError(f"The lesson {path} could not be read ({cause.strerror}).") from cause
     except ValueError as error:
         raise ValueError(f"{path.name} is no lesson that can be opened: {str(error).rstrip('.')}.") from error
+
+
+def is_packed(path: Path) -> bool:
+    """Whether a file is one that `save` writes, and no text that a person wrote."""
+    try:
+        return path.suffix.lower() != TOML and json_files.read(path, attn.LARGEST)[:2] == _ZIP
+    except (OSError, ValueError):
+        return False
 
 
 def save(opened: OpenLesson, path: Path) -> None:
@@ -123,18 +152,20 @@ def save(opened: OpenLesson, path: Path) -> None:
 # --------------------------------------------------------------------------- what is wrong, and where
 
 
-def _converted(tree: dict[str, Any], text: str, panels: Sequence[str]) -> Lesson:
+def _converted(tree: dict[str, Any], line: Callable[[str], int], panels: Sequence[str]) -> Lesson:
+    """`line` says in which one something stands, as `$.step[2].show.layer` names it."""
     try:
         lesson = msgspec.convert(tree, type=Lesson)
     except (msgspec.ValidationError, RecursionError) as error:
         clause, path = _taken_apart(str(error))
-        raise LessonError(_named(clause, path), line_of(text, path)) from error
+        found = re.match(r"\$\.step\[(\d+)\]", path)
+        raise LessonError(_named(clause, path), line(path), int(found[1]) + 1 if found else 0) from error
     if panels:
         for number, step in enumerate(lesson.step, start=1):
             for name in _panels_of(step):
                 if name not in panels:
                     clause = f"step {number}: there is no panel “{name}”: there are {', '.join(panels)}"
-                    raise LessonError(clause, line_of(text, f"$.step[{number - 1}].show.panel"))
+                    raise LessonError(clause, line(f"$.step[{number - 1}].show.panel"), number)
     return lesson
 
 
@@ -165,9 +196,7 @@ def _named(clause: str, path: str) -> str:
 
 
 def line_of(text: str, path: str) -> int:
-    """The line of a TOML file where `$.step[2].show.layer` stands, or what it is in; 0 of no text."""
-    if not text:
-        return 0
+    """The line of a TOML file where `$.step[2].show.layer` stands, or what it is in."""
     lines = text.split("\n")
     first, last = 0, len(lines)
     found = re.match(r"\$\.step\[(\d+)\]", path)

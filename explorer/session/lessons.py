@@ -17,7 +17,7 @@ from msgspec import Meta
 from explorer.session.goals import Goal
 from explorer.session.kept import KeptState
 from explorer.session.named_tokens import Count, Place, Word
-from explorer.session.scenes import Scene
+from explorer.session.scenes import Scene, check_text_size
 from explorer.session.state import Selection
 from explorer.session.statements import NAME, Statement, Value, statement
 from explorer.session.tours import Part
@@ -167,6 +167,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     say: _Prose
     show: Scene | None = None
     state: Annotated[int, Meta(ge=1, le=100)] | None = None  # of the states in a .lesson file, from 1
+    text_size: float | None = None  # of the window's text, where 1 is the person's own; a scene has one of its own
     point: Part | None = None  # what is ringed: a place of the scene
     figures: Annotated[dict[_Name, Figure], Meta(max_length=MOST_FACTS)] = {}
     check: Annotated[tuple[_Said, ...], Meta(max_length=20)] = ()
@@ -178,6 +179,9 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         """Raise ValueError for what does not fit together within the step."""
         if self.show is not None and self.state is not None:
             raise ValueError("it has a scene to show and a state: it takes one of them")
+        if self.show is not None and self.text_size is not None:
+            raise ValueError("its text size stands beside what it shows, and belongs into it")
+        check_text_size(self.text_size)
         if self.point is not None and self.show is None:
             raise ValueError("it points at a place of a scene, and has none")
         used = [*figures_in(self.say), *(name for s in self.checks for name in s.names)]
@@ -191,6 +195,12 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     @property
     def checks(self) -> tuple[Statement, ...]:
         return tuple(statement(text) for text in self.check)
+
+    @property
+    def size(self) -> float:
+        """How many times as large as the person likes it text is."""
+        size = self.text_size if self.show is None else self.show.text_size
+        return 1.0 if size is None else size
 
     @property
     def goal(self) -> Goal | None:
@@ -213,11 +223,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     def said(self, text: str, figures: Mapping[str, Value]) -> str:
         """`text` with its figures in it; "…" for those that are not there yet."""
 
-        def figure(found: re.Match[str]) -> str:
-            name = found[1]
-            return _plain(self.figures[name].text_of(figures[name])) if name in figures else COMING
-
-        return _IN_BRACES.sub(figure, text)
+        return said_with(text, self.figures, figures)
 
 
 class Lesson(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -252,6 +258,16 @@ def prediction(hide: Guess) -> OpenLesson:
     step = Step(title="Your guess", say="", figures={"it": Figure(kind=kind)}, ask=ask)  # type: ignore[arg-type]
     about = "Guess first; Reveal shows what the model has."
     return OpenLesson(Lesson(title="Predict, then reveal", about=about, minutes=1, step=(step,)))
+
+
+def said_with(text: str, figures: Mapping[str, Figure], values: Mapping[str, Value]) -> str:
+    """`text` with its figures in it; "…" for those that have no value yet, and for names that are no figure's."""
+
+    def said(found: re.Match[str]) -> str:
+        name = found[1]
+        return _plain(figures[name].text_of(values[name])) if name in values and name in figures else COMING
+
+    return _IN_BRACES.sub(said, text)
 
 
 def figures_in(text: str) -> tuple[str, ...]:

@@ -138,6 +138,12 @@ class Scene(Input, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return Screen(open=tuple(panels), front=front, panels=panels)
 
 
+def with_comforts_of(view: ViewOptions, state: KeptState) -> KeptState:
+    """A state as its lesson has it, in the colours and with the motion that a person can do with."""
+    kept = replace(state.document.view, colour_map=view.colour_map, reduce_motion=view.reduce_motion)
+    return replace(state, document=replace(state.document, view=kept))
+
+
 def check_text_size(size: float | None) -> None:
     if size is not None and not (math.isfinite(size) and SMALLEST_TEXT <= size <= LARGEST_TEXT):
         raise ValueError(f"a text size of {size:g} is not offered: {SMALLEST_TEXT:g} to {LARGEST_TEXT:g}")

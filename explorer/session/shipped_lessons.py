@@ -12,6 +12,9 @@ ENDING = ".lesson"
 """Of lessons made in the window."""
 TOML = ".toml"
 
+OPENED = f"Lessons (*{ENDING} *{TOML})"
+"""What a dialog lists."""
+
 _TITLE = re.compile(r'^title = "([^"]+)"', re.MULTILINE)
 _MINUTES = re.compile(r"^minutes = (\d+)", re.MULTILINE)
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Protocol
 
 from PySide6.QtCore import QSocketNotifier
 from PySide6.QtWidgets import QApplication, QDialog, QWidget
@@ -15,9 +16,15 @@ from PySide6.QtWidgets import QApplication, QDialog, QWidget
 from explorer import console
 
 
+class Ends(Protocol):
+    """A window that can be closed when nobody is there to answer."""
+
+    def end(self) -> None: ...
+
+
 @contextmanager
-def closing_on_signals(window: QWidget) -> Iterator[None]:
-    """Around the event loop: a signal that ends programs closes `window`, and the loop ends with exit code 0.
+def closing_on_signals(window: Ends) -> Iterator[None]:
+    """Around the event loop: a signal that ends programs closes `window` unasked, and the loop ends with exit code 0.
 
     Python calls a signal's handler only between two steps of Python, and Qt's loop may take none for hours. The signal
     therefore writes a byte into a socket that the loop listens to.
@@ -34,7 +41,7 @@ def closing_on_signals(window: QWidget) -> Iterator[None]:
 
     def close() -> None:
         received.recv(64)
-        window.close()
+        window.end()
         QApplication.exit(0)
 
     received, written = socket.socketpair()

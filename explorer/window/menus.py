@@ -371,6 +371,18 @@ def _lessons(window: Menued, menu: QMenu, actions: dict[str, QAction]) -> None:
     menu.addSeparator()
     tip = "A lesson that was made in this program, or written as TOML"
     _add(menu, actions, "open_lesson", "&Open a lesson…", "", lessons.open, tip)
+    menu.addSeparator()
+    tip = "A column at the side, in which steps are taken from the screen, ordered and written"
+    _add(menu, actions, "new_lesson", "&New lesson", "", lessons.new, tip)
+    tip = "What is on screen, as a step of the lesson that is being made"
+    _add(menu, actions, "add_step", "&Add this as a step", "Ctrl+Shift+L", lessons.add_step, tip)
+    tip = "Change a lesson that was made in this program, or written as TOML"
+    _add(menu, actions, "edit_lesson", "E&dit a lesson…", "", lessons.edit, tip)
+    edit_given = _add(menu, actions, "edit_given", "Edit &this lesson", "", lessons.edit_given)
+    edit_given.setToolTip("The lesson that is being given; one that comes along is saved as a file of your own")
+    save_made = _add(menu, actions, "save_lesson", "&Save the lesson", "", lessons.save_made)
+    save_made_as = _add(menu, actions, "save_lesson_as", "Save the &lesson as…", "", lessons.save_made_as)
+    menu.addSeparator()
     guesses = menu.addMenu("&Predict, then reveal")
     texts: dict[Guess, str] = {
         "weight": "The selected &weight",
@@ -381,11 +393,14 @@ def _lessons(window: Menued, menu: QMenu, actions: dict[str, QAction]) -> None:
         tip = "Cover it, and let the class guess"
         _add(guesses, actions, f"predict_{hide}", text, "", partial(lessons.predict, hide), tip)
     tip = "Every answer that was given in this lesson, with what the model said"
-    save = _add(menu, actions, "save_answers", "Save the &answers…", "", lessons.save_answers, tip)
+    save = _add(menu, actions, "save_answers", "Save the ans&wers…", "", lessons.save_answers, tip)
     end = _add(menu, actions, "end_lesson", "&End the lesson", "", lessons.end)
 
     def enable() -> None:
-        end.setEnabled(lessons.guide is not None)
+        end.setEnabled(lessons.is_giving)
+        edit_given.setEnabled(lessons.is_giving)
+        for action in (save_made, save_made_as):
+            action.setEnabled(lessons.is_making)
         save.setEnabled(bool(lessons.answers))
 
     lessons.changed.connect(enable)

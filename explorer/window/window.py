@@ -76,6 +76,7 @@ class MainWindow(Shell):
 
     _is_filled = False
     _has_said_settings = False
+    _asks_at_close = True
     contents: Contents
     session: Session
     hover: Hover
@@ -453,7 +454,15 @@ class MainWindow(Shell):
             self._has_said_settings = True
             self.contents.settings_bar.show_notice("warning", f"{sentence} What you set will be forgotten.")
 
+    def end(self) -> None:
+        """Close, without asking about what is not saved."""
+        self._asks_at_close = False
+        self.close()
+
     def closeEvent(self, event: QCloseEvent) -> None:
+        if self._is_filled and self._asks_at_close and not self.lessons.may_close(self.close):
+            event.ignore()
+            return
         if self._is_filled:
             self.presenter.end()
         close_dialogs(self)

@@ -14,6 +14,7 @@ from explorer.session.kept import KeptState
 from explorer.session.lessons import Ask, OpenLesson, Step
 from explorer.session.placed import Placed
 from explorer.session.quiz import Answer, score
+from explorer.session.scenes import with_comforts_of
 from explorer.session.state import Selection, State
 from explorer.session.statements import Value
 from explorer.theme import Theme
@@ -179,8 +180,8 @@ class LessonGuide(QObject):
         if state is None and scene is not None:
             state, place = scene.kept(self._contents.session.state.document.view), scene
         elif state is None and step.state is not None:
-            state = self.opened.states[step.state - 1]
-        self._set_text_size(scene.text_size if scene is not None and scene.text_size is not None else 1.0)
+            state = with_comforts_of(self._contents.session.state.document.view, self.opened.states[step.state - 1])
+        self._set_text_size(step.size)
         if state is None:
             self._follow(self._contents.session.state)
             return

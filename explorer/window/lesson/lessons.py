@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from PySide6.QtCore import QFileSystemWatcher, QObject, Qt, Signal
+from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QDockWidget, QMainWindow
 
 from explorer.panels.registry import TITLES
 from explorer.session.intents import Show
 from explorer.session.quiz import Answer, as_csv
-from explorer.session.shipped_lessons import ENDING, TOML
+from explorer.session.shipped_lessons import OPENED
 from explorer.session.state import Notice
 from explorer.theme import Theme
 from explorer.widgets import asking
 from explorer.widgets.save_dialog import Kind, ask_where_to_save
 from explorer.window.contents import Contents
 from explorer.window.docks import Grip
+from explorer.window.lesson.watched_file import WatchedFile
 from explorer.window.sessions import Sessions
 from models.files.whole_files import not_written, write_whole
 
@@ -25,8 +27,8 @@ if TYPE_CHECKING:  # needed with the first lesson, and not for the window to com
     from explorer.session.lessons import Guess, OpenLesson
     from explorer.window.lesson.column import LessonColumn
     from explorer.window.lesson.guide import LessonGuide
+    from explorer.window.lesson.making import Making
 
-OPENED = f"Lessons (*{ENDING} *{TOML})"
 TABLE = Kind("Table", ".csv")
 
 
@@ -45,8 +47,10 @@ class Lessons(QObject):
         self.path: Path | None = None
         self._dock: QDockWidget | None = None
         self._answers: tuple[str, tuple[Answer, ...]] = ("", ())  # the title of the lesson that they are of
-        self._watcher = QFileSystemWatcher(self)
-        self._watcher.fileChanged.connect(self._on_file_changed)
+        self._text_size = 1.0
+        self._making: Making | None = None
+        self._file = WatchedFile(self)
+        self._file.changed.connect(self._on_file_changed)
 
     @property
     def answers(self) -> tuple[Answer, ...]:
@@ -61,27 +65,34 @@ class Lessons(QObject):
 
     def begin(self, path: Path, at: int = 0) -> None:
         """Give the lesson in a file. One that is none changes nothing; a sentence says what is wrong with it."""
+        opened = self._loaded(path)
+        if opened is not None:
+            self.give(opened, at)
+            self.path = path
+            self._file.watch(path)
+
+    def _loaded(self, path: Path) -> OpenLesson | None:
         from explorer.session import lesson_files
 
         names = tuple(panel.name for panel in self._contents.panels) or tuple(TITLES)
         try:
-            opened = lesson_files.load(path, names)
+            return lesson_files.load(path, names)
         except ValueError as error:
             self._say("error", str(error))
-            return
-        self.give(opened, at)
-        self.path = path
-        self._watcher.addPath(str(path))
+        return None
 
-    def give(self, opened: OpenLesson, at: int = 0) -> None:
-        """Give a lesson from its first step on, or another."""
+    def give(self, opened: OpenLesson, at: int = 0, answers: Mapping[int, Answer] | None = None) -> None:
+        """Give a lesson from its first step on, or another. `answers` are those that were given to it already."""
         from explorer.window.lesson.column import LessonColumn
         from explorer.window.lesson.guide import LessonGuide
 
         self.end()
+        if self._making is not None:
+            self._making.step_aside()
         column = LessonColumn()
         self._put_at_side(column)
-        guide = LessonGuide(opened, self._contents, self._sessions, column, self._window, self.text_size_asked.emit)
+        guide = LessonGuide(opened, self._contents, self._sessions, column, self._window, self.set_text_size)
+        guide.answers.update(answers or {})
         guide.set_theme(self._contents.theme)
         guide.moved.connect(self._on_moved)
         guide.ended.connect(self._on_ended)
@@ -102,6 +113,70 @@ class Lessons(QObject):
         """End the lesson that is given."""
         if self.guide is not None:
             self.guide.leave()
+
+    # making one
+
+    @property
+    def making(self) -> Making:
+        """Where a lesson is made; the column comes with the first."""
+        if self._making is None:
+            from explorer.window.lesson.making import Making
+
+            self._making = Making(self._window, self._contents, self._sessions, self)
+            self._making.changed.connect(self.changed)
+        return self._making
+
+    @property
+    def is_making(self) -> bool:
+        return self._making is not None and self._making.is_on
+
+    @property
+    def is_giving(self) -> bool:
+        return self.guide is not None
+
+    @property
+    def text_size(self) -> float:
+        """How many times as large as the person likes it text is now."""
+        return self._text_size
+
+    def set_text_size(self, size: float) -> None:
+        self._text_size = size
+        self.text_size_asked.emit(size)
+
+    def new(self) -> None:
+        """Begin to make a lesson."""
+        self.end()
+        self.making.begin()
+
+    def add_step(self) -> None:
+        """What is on screen becomes a step of the lesson that is made."""
+        self.making.add()
+
+    def edit(self) -> None:
+        """Let the person choose a lesson to change."""
+        self.making.open()
+
+    def edit_given(self) -> None:
+        """Change the lesson that is given."""
+        if self.guide is not None:
+            opened, path, at = self.guide.opened, self.path, self.guide.at
+            self.end()
+            self.making.begin(opened, path, at)
+
+    def save_made(self) -> None:
+        self.making.save()
+
+    def save_made_as(self) -> None:
+        self.making.save_as()
+
+    def may_close(self, close: Callable[[], object]) -> bool:
+        """Whether the window can close. Where it cannot yet, the person is asked, and `close` is called once it can."""
+        if self._making is None or self._making.is_saved:
+            return True
+        self._making.once_let_go(close)
+        return False
+
+    # answers
 
     def save_answers(self) -> None:
         """Let the person choose a file for the answers."""
@@ -140,17 +215,25 @@ class Lessons(QObject):
         guide, self.guide = self.guide, None
         if guide is not None:
             guide.deleteLater()
-        if self._watcher.files():
-            self._watcher.removePaths(self._watcher.files())
+        self._file.watch(None)
         self.path = None
         if self._dock is not None:
             self._dock.hide()
+        if self._making is not None:
+            self._making.come_back()
         self.changed.emit()
 
-    def _on_file_changed(self, path: str) -> None:
+    def _on_file_changed(self) -> None:
         """Somebody writes the lesson beside the window: it goes on at the same step, as it is written now."""
-        if self.guide is not None and self.path is not None and Path(path) == self.path and self.path.exists():
-            self.begin(self.path, self.guide.at)
+        guide, path = self.guide, self.path
+        opened = None if guide is None or path is None else self._loaded(path)
+        if guide is None or path is None or opened is None:
+            return  # what is wrong is said, and the lesson goes on as it was
+        was, now = guide.steps, opened.lesson.step
+        answers = {at: a for at, a in guide.answers.items() if at < len(now) and now[at].ask == was[at].ask}
+        self.give(opened, guide.at, answers)
+        self.path = path
+        self._file.watch(path)
 
     def _say(self, kind: Literal["info", "error"] | None, sentence: str = "") -> None:
         notice = None if kind is None else Notice(kind, sentence)

@@ -1,0 +1,286 @@
+"""A lesson that is being made: steps that need not be complete yet, and what a file says once they are. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+import msgspec
+
+from explorer.session import attn, lesson_files
+from explorer.session.kept import KeptState, SessionFile, named
+from explorer.session.lesson_files import LessonError
+from explorer.session.lessons import MOST_STEPS, Ask, Figure, Hide, Lesson, OpenLesson, Option, Step, figures_in
+from explorer.session.scenes import check_state
+from explorer.session.state import CorpusChoice, State
+from explorer.session.statements import statement
+from models.protocol.facts import FactKind, OfCell, OfMap, OfModel, OfRow
+
+Way = Literal["options", "number", "click", "word"]
+"""How a question is answered."""
+
+STANDING: dict[str, FactKind] = {
+    kind.replace(" ", "_"): kind
+    for kind in (
+        *(*get_args(OfCell), *get_args(OfRow), *get_args(OfMap)),
+        *("next", "next probability", "moved", "tokens"),
+        *get_args(OfModel),
+    )
+}
+"""Figures that need no more than their kind, by the name that a text or a statement can use without more ado."""
+
+MOST_UNDONE = 200
+
+_OF_STANDING = {name: Figure(kind=kind) for name, kind in STANDING.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class DraftAsk:
+    """A question that need not be complete."""
+
+    way: Way = "options"
+    question: str = ""
+    options: tuple[tuple[str, str], ...] = (("", ""), ("", ""))  # what each says, and the statement that makes it right
+    figure: str = ""  # the name of what is meant, but where there are options
+    within: float = 0.1
+    low: float = 0.0
+    high: float = 1.0
+    hide: Hide = ""
+    reveal: str = ""
+
+    @classmethod
+    def of(cls, ask: Ask) -> DraftAsk:
+        way: Way = "options" if ask.options else "number" if ask.number else "click" if ask.click else "word"
+        return cls(
+            way=way,
+            question=ask.question,
+            options=tuple((option.say, option.when) for option in ask.options),
+            figure=ask.number or ask.click or ask.word or "",
+            within=ask.within,
+            low=ask.low,
+            high=ask.high,
+            hide=ask.hide,
+            reveal=ask.reveal,
+        )
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Those that can have figures in braces."""
+        return self.question, self.reveal
+
+    def ask(self) -> Ask:
+        """ValueError, with a clause, where it is not complete."""
+        given = {"within": self.within, "low": self.low, "high": self.high, "hide": self.hide, "reveal": self.reveal}
+        if self.way == "options":
+            for letter, (say, when) in zip("ABCDEFGH", self.options, strict=False):
+                if not say.strip() or not when.strip():
+                    lacks = "says nothing" if not say.strip() else "does not say when it is right"
+                    raise ValueError(f"answer {letter} of its question {lacks}")
+            options = tuple(Option(say=say, when=when) for say, when in self.options)
+            return Ask(question=self.question, options=options, **given)  # type: ignore[arg-type]
+        return Ask(question=self.question, **{self.way: self.figure}, **given)  # type: ignore[arg-type]
+
+    def statements(self) -> tuple[str, ...]:
+        return tuple(when for _, when in self.options) if self.way == "options" else ()
+
+
+@dataclass(frozen=True, slots=True)
+class DraftStep:
+    """A step that need not be complete. It shows `state`; without one what `was` shows, which a file had."""
+
+    title: str
+    say: str = ""
+    notes: str = ""
+    ask: DraftAsk | None = None
+    state: KeptState | None = None
+    text_size: float | None = None
+    was: Step | None = None
+
+    @classmethod
+    def of(cls, step: Step, state: KeptState | None) -> DraftStep:
+        return cls(
+            title=step.title,
+            say=step.say,
+            notes=step.notes,
+            ask=None if step.ask is None else DraftAsk.of(step.ask),
+            state=state,
+            text_size=step.text_size if step.show is None else step.show.text_size,
+            was=step,
+        )
+
+    @property
+    def has_screen(self) -> bool:
+        return self.state is not None or (self.was is not None and self.was.show is not None)
+
+    def with_screen(self, state: KeptState, text_size: float | None) -> DraftStep:
+        """Showing `state` in the place of what it showed."""
+        was = None if self.was is None else msgspec.structs.replace(self.was, show=None, state=None, point=None)
+        return replace(self, state=state, text_size=text_size, was=was)
+
+    @property
+    def figures(self) -> dict[str, Figure]:
+        """Those that its file had, and those that its texts and statements name."""
+        found = {} if self.was is None else dict(self.was.figures)
+        for name in self.names:
+            if name in _OF_STANDING:
+                found.setdefault(name, _OF_STANDING[name])
+        return found
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the figures that it needs, whether there are such or not."""
+        ask = self.ask
+        found = list(figures_in(self.say))
+        if ask is not None:
+            found += [name for text in ask.texts for name in figures_in(text)]
+            found += [name for when in ask.statements() for name in names_in(when)]
+            found += [ask.figure] if ask.way != "options" else []
+        return tuple(dict.fromkeys(name for name in found if name))
+
+    def step(self, state: int | None) -> Step:
+        """As a file has it, showing the `state` of this number. ValueError, with a clause, where it is not complete."""
+        ask = None if self.ask is None else self.ask.ask()
+        parts = {"title": self.title, "say": self.say, "notes": self.notes, "figures": self.figures, "ask": ask}
+        if self.was is None:
+            return Step(**parts, state=state, text_size=self.text_size)  # type: ignore[arg-type]
+        show = self.was.show
+        if show is not None:
+            show = msgspec.structs.replace(show, text_size=self.text_size)
+            return msgspec.structs.replace(self.was, **parts, show=show)
+        return msgspec.structs.replace(self.was, **parts, state=state, text_size=self.text_size)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A lesson that is being made."""
+
+    title: str = "My lesson"
+    about: str = ""
+    minutes: int = 10
+    steps: tuple[DraftStep, ...] = ()
+
+    @classmethod
+    def of(cls, opened: OpenLesson) -> Draft:
+        lesson, states = opened.lesson, opened.states
+        steps = tuple(DraftStep.of(s, None if s.state is None else states[s.state - 1]) for s in lesson.step)
+        return cls(lesson.title, lesson.about, lesson.minutes, steps)
+
+    def with_step(self, at: int, step: DraftStep) -> Draft:
+        """With another step at that place."""
+        return replace(self, steps=(*self.steps[:at], step, *self.steps[at + 1 :]))
+
+    def added(self, at: int, step: DraftStep) -> Draft:
+        """With one step more, before that place. ValueError, with a sentence, where there are too many."""
+        if len(self.steps) >= MOST_STEPS:
+            raise ValueError(f"A lesson has {MOST_STEPS} steps at most. Delete one first.")
+        return replace(self, steps=(*self.steps[:at], step, *self.steps[at:]))
+
+    def without(self, at: int) -> Draft:
+        return replace(self, steps=(*self.steps[:at], *self.steps[at + 1 :]))
+
+    def moved(self, at: int, to: int) -> Draft:
+        """With a step in another place: `to` is counted once it is taken out."""
+        rest = self.without(at).steps
+        return replace(self, steps=(*rest[:to], self.steps[at], *rest[to:]))
+
+    def opened(self) -> OpenLesson:
+        """The lesson, as its file gives it back.
+
+        Raises:
+            LessonError: it is not complete; what is wrong, and with which step.
+        """
+        if not self.steps:
+            raise LessonError("it has no step yet")
+        steps: list[Step] = []
+        states: list[KeptState] = []
+        for number, draft in enumerate(self.steps, start=1):
+            try:
+                if draft.state is not None:
+                    check_state(draft.state)
+                    states.append(named(draft.state, draft.title))
+                steps.append(draft.step(len(states) if draft.state is not None else None))
+            except ValueError as error:
+                clause = str(error).rstrip(".")
+                raise LessonError(f"step {number}: {clause}", step=number) from error
+        about = self.about if self.about.strip() else self.title
+        lesson = Lesson(title=self.title, about=about, minutes=self.minutes, step=tuple(steps))
+        return lesson_files.decode_file(lesson_files.encode_file(OpenLesson(lesson, tuple(states))))
+
+
+def captured(present: KeptState) -> KeptState:
+    """What is on screen, as the file of a lesson gives it back: without what only the person's own session has.
+
+    Raises:
+        ValueError: a lesson cannot show it; what it names that it may not, as a clause.
+    """
+    document = present.document
+    if "corpus" not in present.screen.front:
+        document = replace(document, corpus=CorpusChoice())
+    if "probe" not in present.screen.front:
+        document = replace(document, probe="")
+    document = replace(document, writings=tuple(w for w in document.writings if w.origin == document.origin))
+    state = replace(present, document=document, name="", extra=())
+    check_state(state)
+    return attn.decode(attn.encode(SessionFile(state))).present
+
+
+def is_of_step(step: DraftStep, state: State, front: Collection[str]) -> bool:
+    """Whether what is on screen, with the panels `front` in sight, is what the step shows."""
+    document, selection = state.document, state.selection
+    if step.state is not None:
+        own = step.state.document
+        there, here = own.selection, (selection.site, selection.head, selection.query, selection.key)
+        is_same_cell = here == (there.site, there.head, there.query, there.key)
+        return document.checkpoint == own.checkpoint and document.inputs == own.inputs and is_same_cell
+    if step.was is None or step.was.show is None or step.was.goal is None:
+        return True
+    return document.text == step.was.show.text and step.was.goal.holds(state, front)
+
+
+def names_in(when: str) -> frozenset[str]:
+    """The figures that a statement speaks of; none where it is no statement yet."""
+    try:
+        return statement(when).names
+    except ValueError:
+        return frozenset()
+
+
+class Drafting:
+    """A draft with what undo goes back to. Changes in a row with the same `merge` key are taken back together."""
+
+    def __init__(self, draft: Draft) -> None:
+        self._draft = draft
+        self._past: list[Draft] = []
+        self._future: list[Draft] = []
+        self._merge = ""
+
+    @property
+    def draft(self) -> Draft:
+        return self._draft
+
+    @property
+    def can_undo(self) -> bool:
+        return bool(self._past)
+
+    @property
+    def can_redo(self) -> bool:
+        return bool(self._future)
+
+    def change(self, draft: Draft, merge: str = "") -> None:
+        if draft == self._draft:
+            return
+        if not merge or merge != self._merge:
+            self._past = [*self._past, self._draft][-MOST_UNDONE:]
+        self._draft, self._merge = draft, merge
+        self._future = []
+
+    def undo(self) -> None:
+        if self._past:
+            self._future.append(self._draft)
+            self._draft, self._merge = self._past.pop(), ""
+
+    def redo(self) -> None:
+        if self._future:
+            self._past.append(self._draft)
+            self._draft, self._merge = self._future.pop(), ""

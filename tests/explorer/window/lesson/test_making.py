@@ -1,0 +1,374 @@
+"""A lesson made by clicks: what is on screen becomes its steps, and its file reads back equal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt
+from PySide6.QtGui import QAction, QDropEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QMessageBox, QPushButton, QWidget
+
+from explorer.panels.registry import TITLES
+from explorer.session import lesson_files
+from explorer.session.lessons import OpenLesson
+from explorer.session.shipped_lessons import shipped_lessons
+from explorer.window.lesson.making import Making
+from explorer.window.window import MainWindow
+from models.protocol.facts import FactsView
+from tests.explorer.real_window import (
+    EXAMPLE,
+    back_to_start,
+    click_cell,
+    click_head,
+    opened_window,
+    paste,
+    press,
+    settle,
+    wait_until,
+)
+
+CONTROL = Qt.KeyboardModifier.ControlModifier
+
+
+@pytest.fixture(scope="module")
+def opened(qapp: QApplication) -> Iterator[MainWindow]:
+    with opened_window(arrangement="heads") as window:
+        _ = window.lessons.making  # with its column, which stays as long as the window does
+        yield window
+
+
+@pytest.fixture
+def window(opened: MainWindow) -> Iterator[MainWindow]:
+    back_to_start(opened)
+    opened.menus["new_lesson"].trigger()
+    yield opened
+    opened.lessons.end()
+    let_go(opened)
+    settle(opened)
+
+
+@pytest.fixture
+def making(window: MainWindow) -> Making:
+    return window.lessons.making
+
+
+def let_go(window: MainWindow) -> None:
+    """Close what is made, without saving it."""
+    making = window.lessons.making
+    if making.is_on:
+        left(making.column.close_button)
+    if (box := question(window)) is not None:
+        left(button_of(box, "Do not save"))
+    assert not making.is_on
+
+
+def left(widget: QWidget) -> None:
+    QTest.mouseClick(widget, Qt.MouseButton.LeftButton)
+
+
+def question(window: MainWindow) -> QMessageBox | None:
+    return next((box for box in window.findChildren(QMessageBox) if box.isVisible()), None)
+
+
+def button_of(box: QMessageBox, text: str) -> QPushButton:
+    return next(b for b in box.findChildren(QPushButton) if b.text().replace("&", "") == text)
+
+
+def add(window: MainWindow, title: str, say: str = "") -> None:
+    """Press the button, and write."""
+    settle(window)
+    column = window.lessons.making.column
+    left(column.add)
+    QTest.keyClicks(column.step_title, title)  # over the one that is selected
+    if say:
+        column.text.field.setFocus()
+        QTest.keyClicks(column.text.field, say)
+
+
+def choose_kind(making: Making, text: str) -> None:
+    box = making.column.question.kind
+    row = box.findText(text)
+    assert row >= 0
+    box.setCurrentIndex(row)
+    box.activated.emit(row)
+
+
+def titles(making: Making) -> list[str]:
+    return [making.column.list.item(row).text() for row in range(making.column.list.count())]
+
+
+def saved_by(making: Making, target: Path, monkeypatch: pytest.MonkeyPatch) -> OpenLesson:
+    """What the reader of lessons makes of the file that Save as writes."""
+    monkeypatch.setattr("explorer.window.lesson.making.ask_where_to_save", lambda *_: target)
+    left(making.column.save_as)
+    return lesson_files.load(target, tuple(TITLES))
+
+
+def test_a_lesson_made_by_clicks_reads_back_equal(
+    window: MainWindow, making: Making, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    click_head(window, 2, 3)
+    click_cell(window, 9, 4)
+    add(window, "A head", "It attends to {peak}.")
+    choose_kind(making, "Predict the next token")
+    first = window.session.state.document
+    paste(window, "Anna ran. Tom")
+    window.dock_host.raise_panel("masks")
+    window.menus["layer_up"].trigger()
+    add(window, "Another text")
+    second = window.session.state.document
+    assert first != second
+    written = saved_by(making, tmp_path / "mine.lesson", monkeypatch)
+    assert written == making.draft.opened()
+    assert making.is_saved
+    assert [step.title for step in written.lesson.step] == ["A head", "Another text"]
+    assert [state.document.inputs for state in written.states] == [first.inputs, second.inputs]
+    cells = [(s.site, s.head, s.query, s.key) for s in (first.selection, second.selection)]
+    kept = [state.document.selection for state in written.states]
+    assert [(s.site, s.head, s.query, s.key) for s in kept] == cells
+    assert ["masks" in state.screen.front for state in written.states] == [False, True]
+    ask = written.lesson.step[0].ask
+    assert ask is not None
+    assert (ask.word, ask.hide) == ("next", "next")
+    assert {name: figure.kind for name, figure in written.lesson.step[0].figures.items()} == {
+        "peak": "peak",
+        "next": "next",
+    }
+
+
+def test_giving_it_brings_back_what_was_on_screen(window: MainWindow, making: Making) -> None:
+    add(window, "One", "{peak} and {weight}")
+    document, front = window.session.state.document, set(window.dock_host.front_panels())
+    paste(window, "Tom ran")
+    window.dock_host.raise_panel("cell")
+    settle(window)
+    left(making.column.try_it)
+    guide = window.lessons.guide
+    assert guide is not None
+    wait_until(lambda: guide.is_settled and window.is_settled())
+    assert not making.column.isVisible()
+    assert window.session.state.document.inputs == document.inputs
+    assert window.session.state.selection == document.selection
+    assert set(window.dock_host.front_panels()) == front
+    figures = guide.figures
+    assert guide.column.text.toPlainText() == f"{figures['peak']} and {100 * float(figures['weight']):.1f} %"
+    left(guide.column.end)
+    assert making.column.isVisible()
+
+
+def test_what_is_changed_in_the_model_is_of_the_step(window: MainWindow, making: Making) -> None:
+    from explorer.session.intents import BlockCell
+
+    click_cell(window, 13, 1)
+    window.session.dispatch(BlockCell(True))
+    add(window, "Blocked")
+    (step,) = making.draft.steps
+    assert step.state is not None
+    assert [listed.value for listed in step.state.document.interventions] == [
+        listed.value for listed in window.session.state.document.interventions
+    ]
+    assert step.state.document.interventions
+
+
+def test_the_preview_has_the_models_own_figures(window: MainWindow, making: Making) -> None:
+    add(window, "Figures", "**{peak}** gets {peak_weight}")
+    wait_until(lambda: "%" in making.column.text.preview.toPlainText())
+    view = window.session.state.results.of(FactsView)
+    assert view is not None
+    figures = dict(zip((fact.kind for fact in view.request.facts), view.values, strict=True))
+    said = making.column.text.preview.toPlainText()
+    assert said == f"{figures['peak']} gets {100 * float(figures['peak weight']):.1f} %"
+    paste(window, "Anna ran")  # which is not what the step shows
+    settle(window)
+    assert making.column.text.preview.toPlainText() == "… gets …"
+    left(making.column.show_it)
+    settle(window)
+    wait_until(lambda: making.column.text.preview.toPlainText() == said)
+    assert window.session.state.document.text == EXAMPLE
+
+
+def test_steps_are_dragged_and_moved_by_keys(window: MainWindow, making: Making) -> None:
+    for title in ("A", "B", "C"):
+        add(window, title)
+    steps = making.column.list
+    assert titles(making) == ["1  A", "2  B", "3  C"]
+    press(steps, Qt.Key.Key_Up, CONTROL)
+    assert titles(making) == ["1  A", "2  C", "3  B"]
+    assert making.at == 1
+    drop(making, 2, 0)
+    assert titles(making) == ["1  B", "2  A", "3  C"]
+    drop(making, 0, 3)
+    assert titles(making) == ["1  A", "2  C", "3  B"]
+    assert making.at == 2
+    for _ in range(3):
+        press(steps, Qt.Key.Key_Z, CONTROL)
+    assert titles(making) == ["1  A", "2  B", "3  C"]
+    press(steps, Qt.Key.Key_Y, CONTROL)
+    assert titles(making) == ["1  A", "2  C", "3  B"]
+
+
+def drop(making: Making, row: int, before: int) -> None:
+    """Let go of a row above another one, or below the last."""
+    steps = making.column.list
+    steps.setCurrentRow(row)
+    last = steps.visualItemRect(steps.item(steps.count() - 1))
+    at = QPoint(
+        20, last.bottom() - 2 if before == steps.count() else steps.visualItemRect(steps.item(before)).top() + 2
+    )
+    data = QMimeData()
+    data.setData("application/x-qabstractitemmodeldatalist", b"")
+    event = QDropEvent(
+        QPointF(at), Qt.DropAction.MoveAction, data, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    )
+    steps.dropEvent(event)
+    assert event.isAccepted()
+
+
+def test_a_step_that_is_deleted_comes_back_with_undo(window: MainWindow, making: Making) -> None:
+    document = window.session.state.document
+    add(window, "A")
+    add(window, "B")
+    steps = making.column.list
+    left(making.column.delete)
+    assert titles(making) == ["1  A"]
+    press(steps, Qt.Key.Key_Z, CONTROL)
+    assert titles(making) == ["1  A", "2  B"]
+    assert window.session.state.document == document  # the session's own undo is another
+
+
+def test_letters_typed_in_a_field_are_undone_there(window: MainWindow, making: Making) -> None:
+    add(window, "A", "Seen")
+    field = making.column.text.field
+    press(field, Qt.Key.Key_Z, CONTROL)
+    assert field.text() == ""
+    assert making.draft.steps[0].say == ""
+    assert titles(making) == ["1  A"]
+
+
+def test_the_screen_is_taken_again(window: MainWindow, making: Making) -> None:
+    add(window, "A", "Stays")
+    paste(window, "Anna ran")
+    settle(window)
+    left(making.column.take)
+    (step,) = making.draft.steps
+    assert step.state is not None
+    assert (step.say, step.state.document.text) == ("Stays", "Anna ran")
+
+
+def test_an_answer_that_is_not_complete_is_said_with_its_step(
+    window: MainWindow, making: Making, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(window, "A")
+    choose_kind(making, "Several answers")
+    add(window, "B")
+    asked: list[object] = []
+    monkeypatch.setattr("explorer.window.lesson.making.ask_where_to_save", lambda *_: asked.append(1))
+    left(making.column.save)
+    assert not asked
+    assert making.at == 0
+    assert making.column.fault.text() == "Step 1: answer A of its question says nothing."
+    form = making.column.question
+    form.question.setFocus()
+    QTest.keyClicks(form.question, "Who?")
+    for row, (say, when) in zip(form.rows, (("Less", "weight < 2"), ("More", "weight > 2")), strict=True):
+        QTest.keyClicks(row.say, say)
+        QTest.keyClicks(row.when, when)
+    settle(window)
+    wait_until(lambda: [row.mark.text() for row in form.rows] == ["✓", "✗"])
+    written = saved_by(making, tmp_path / "a.lesson", monkeypatch)
+    assert written == making.draft.opened()
+    ask = written.lesson.step[0].ask
+    assert ask is not None
+    assert [(option.say, option.when) for option in ask.options] == [("Less", "weight < 2"), ("More", "weight > 2")]
+
+
+@pytest.mark.parametrize("path", shipped_lessons()[::4], ids=lambda path: path.stem)
+def test_a_lesson_that_comes_along_is_changed_and_saved_as_ones_own(
+    window: MainWindow, making: Making, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shipped = lesson_files.load(path)
+    monkeypatch.setattr("explorer.widgets.asking.file_to_open", lambda *_: str(path))
+    window.menus["edit_lesson"].trigger()
+    assert len(titles(making)) == len(shipped.lesson.step)
+    assert making.draft.opened() == shipped
+    target = tmp_path / "own.lesson"
+    written = saved_by(making, target, monkeypatch)
+    assert written == shipped
+    assert making.path == target
+
+
+def test_what_is_not_saved_is_asked_about(window: MainWindow, making: Making, tmp_path: Path, monkeypatch) -> None:
+    add(window, "A")
+    left(making.column.close_button)
+    box = question(window)
+    assert box is not None
+    assert not box.isModal()
+    left(button_of(box, "Cancel"))
+    assert making.column.isVisible()
+    monkeypatch.setattr("explorer.window.lesson.making.ask_where_to_save", lambda *_: tmp_path / "a.lesson")
+    left(making.column.close_button)
+    box = question(window)
+    assert box is not None
+    left(button_of(box, "Save"))
+    assert not making.is_on
+    assert lesson_files.load(tmp_path / "a.lesson").lesson.step[0].title == "A"
+
+
+def test_a_window_with_a_lesson_that_is_not_saved_stays_until_it_is_asked(window: MainWindow, making: Making) -> None:
+    add(window, "A")
+    assert not window.close()
+    assert window.isVisible()
+    box = question(window)
+    assert box is not None
+    left(button_of(box, "Cancel"))
+    assert window.isVisible()
+    assert making.draft.steps
+
+
+def test_a_program_that_is_ended_asks_nothing(qapp: QApplication) -> None:
+    with opened_window() as window:
+        left_alone = window.lessons.making
+        left_alone.add()
+        assert not left_alone.is_saved
+        window.end()
+        assert not window.isVisible()
+        assert question(window) is None
+
+
+def test_a_checkpoint_that_a_lesson_may_not_name_is_no_step(
+    window: MainWindow, making: Making, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    present = window.sessions.present()
+    elsewhere = replace(present, document=replace(present.document, checkpoint="/home/somebody/model"))
+    monkeypatch.setattr(window.sessions, "present", lambda: elsewhere)
+    left(making.column.add)
+    assert not making.draft.steps
+    notice = window.session.state.notice
+    assert notice is not None
+    assert "no checkpoint that a lesson may name" in notice.text
+
+
+def test_the_menu_begins_a_lesson_with_what_is_on_screen(opened: MainWindow) -> None:
+    back_to_start(opened)
+    action = opened.menus["add_step"]
+    assert isinstance(action, QAction)
+    action.trigger()
+    making = opened.lessons.making
+    assert making.is_on
+    assert titles(making) == ["1  Step 1"]
+    let_go(opened)
+
+
+def test_a_step_has_the_size_of_text_that_was_chosen_for_it(window: MainWindow, making: Making) -> None:
+    add(window, "A")
+    making.column.text_size.setValue(150)
+    assert window.text_factor == 1.5
+    assert making.draft.opened().lesson.step[0].text_size == 1.5
+    add(window, "B")
+    assert making.draft.opened().lesson.step[1].text_size == 1.5
+    let_go(window)
+    assert window.text_factor == 1.0
