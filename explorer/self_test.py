@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from explorer.console import complain, say
 
 if TYPE_CHECKING:
+    from explorer.session.training import TrainingState
     from explorer.window.window import MainWindow
 
 _WINDOW_SECONDS = 120.0  # that the window may take to settle
@@ -89,7 +90,6 @@ def _steps(folder: Path, more: str) -> Iterator[Step]:
     yield "decoding", _decode
     yield "session", partial(_save_session, folder)
     yield "chat template", _render
-    yield "training", partial(_train, folder)
     yield from _window_steps(folder)
 
 
@@ -152,27 +152,8 @@ def _render() -> str:
     return "rendered in a process of its own"
 
 
-def _train(folder: Path) -> str:
-    """A small transformer, which the process that tries checkpoints then reads, and which is opened."""
-    import models
-    from explorer.arguments import parse
-    from explorer.headless import run_without_window
-    from models.opening.trial import TrialRequest
-    from models.opening.trial_helper import THE_PROCESS
-    from models.opening.trial_process import verdict_elsewhere
-
-    out = folder / "learned"
-    asked = ["--train", "copy", "--seed", "0", "--seconds", str(_TRAINED_SECONDS), "--out", str(out)]
-    if run_without_window(parse(asked)):
-        raise OSError("nothing was trained")
-    verdict_elsewhere(TrialRequest(reference=str(out)))
-    THE_PROCESS.close()
-    name = models.open_checkpoint(out).info.name
-    return f"{name} learned for {_TRAINED_SECONDS:.0f} s, was tried in a process of its own, and is open"
-
-
 def _window_steps(folder: Path) -> Iterator[Step]:
-    """A window with the real engine: each checkpoint, every panel that it has, and a picture."""
+    """A window with the real engine: each checkpoint, every panel that it has, a training beside it, and a picture."""
     from models.files.catalogue import SHIPPED
 
     opened: list[MainWindow] = []
@@ -186,6 +167,7 @@ def _window_steps(folder: Path) -> Iterator[Step]:
         return
     for name in SHIPPED:
         yield f"panels of {name}", partial(_visit, opened[0], name)
+    yield "training", partial(_train, opened[0], folder)
     yield "picture", partial(_save_picture, opened[0], folder)
     yield "closing", partial(_close, opened[0])
 
@@ -241,6 +223,43 @@ def _visit(window: MainWindow, checkpoint: str) -> str:
                 raise RuntimeError(f"the panel {panel.title} was switched off")
             visited.append(panel.title)
     return ", ".join(visited)
+
+
+def _train(window: MainWindow, folder: Path) -> str:
+    """As the Playground does: a process learns beside the window, which opens what it learns and saves it."""
+    import models
+    from explorer.session.intents import TellTraining, Train
+    from models.protocol.training_messages import Asked, Save
+
+    out = folder / "learned"
+    window.session.dispatch(Train(Asked("copy", seconds=_TRAINED_SECONDS)))
+    ended = _trained(window, lambda training: training.phase == "ended")
+    _settle(window)  # on the checkpoint of its first step
+    window.session.dispatch(TellTraining(Save(str(out))))
+    _trained(window, lambda training: training.saved == str(out))
+    if not (ended.step and ended.curves.points):
+        raise RuntimeError("it learned nothing")
+    name = models.open_checkpoint(str(out)).info.name
+    return f"{name} learned for {_TRAINED_SECONDS:.0f} s in a process of its own, was saved, and is open"
+
+
+def _trained(window: MainWindow, is_there: Callable[[TrainingState], bool]) -> TrainingState:
+    """The window's training once it has come so far."""
+    from PySide6.QtCore import QDeadlineTimer
+
+    from explorer.window.waiting import wait_for
+
+    def training() -> TrainingState:
+        found = window.session.state.learning
+        assert found is not None
+        return found
+
+    deadline = QDeadlineTimer(int(_WINDOW_SECONDS * 1000))
+    if not wait_for(lambda: training().phase == "failed" or is_there(training()), deadline):
+        raise TimeoutError(f"the training is still {training().phase} after {_WINDOW_SECONDS:.0f} seconds")
+    if training().phase == "failed":
+        raise RuntimeError(training().sentence)
+    return training()
 
 
 def _save_picture(window: MainWindow, folder: Path) -> str:

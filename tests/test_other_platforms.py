@@ -32,6 +32,13 @@ def test_setup_program_starts_programs_that_the_spec_builds():
     assert (PACKAGING / "windows" / licence[1].replace("\\", "/")).is_file()
 
 
+def test_every_windows_program_has_a_twin_with_streams_for_its_processes():
+    spec = (PACKAGING / "attention-explorer.spec").read_text("utf-8")
+    built = dict(re.findall(r'program\("([\w-]+)", (True|False)\)', spec))
+    assert "False" in built.values()
+    assert {built[name.removesuffix("-gui")] for name in built} == {"True"}
+
+
 def test_workflow_runs_files_that_are_there():
     yaml = pytest.importorskip("yaml", reason="PyYAML comes with transformers")
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text("utf-8"))

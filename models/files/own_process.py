@@ -58,6 +58,16 @@ class OwnProcess:
 
     def _command(self) -> list[str]:
         if getattr(sys, "frozen", False):  # by PyInstaller: the program is its own interpreter, and takes no -c
-            return [sys.executable, self._argument]
+            return [_with_streams(sys.executable), self._argument]
         places = [str(Path(__file__).parents[2]), *filter(None, sys.path)]
         return [sys.executable, "-P", "-c", _PROGRAM, json.dumps(places), self._module]
+
+
+def _with_streams(program: str) -> str:
+    """The frozen program that has standard streams: on Windows one without a console has none, whatever it is given.
+
+    Its twin with one lies beside it, named without "-gui", as the commands of an installation are.
+    """
+    path = Path(program)
+    twin = path.with_stem(path.stem.removesuffix("-gui"))
+    return str(twin) if sys.platform == "win32" and twin.is_file() else program
