@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from models.protocol.dissection import Dissection
 from models.protocol.training_messages import (
     Asked,
     HeldOutPoint,
@@ -93,6 +94,9 @@ class TrainingState:
     sentence: str = ""  # what went otherwise than asked for
     saved: str = ""  # the folder of the person's where it was saved last
     saved_step: int = -1
+    dissection: Dissection | None = None  # of the next step; None where it was not asked for, or has been taken
+    is_dissecting: bool = False  # it was asked for, and is not here yet
+    undissected: str = ""  # why there is none, as a sentence
 
     @property
     def is_alive(self) -> bool:
@@ -122,7 +126,7 @@ class TrainingState:
 
     def learned(self, told: Learned) -> TrainingState:
         """With the steps that were told of."""
-        speed = self.speed
+        speed, is_past = self.speed, bool(told.points) or told.phase == "running"
         for point in told.points:
             if point.tokens_per_second:  # those of an earlier window are not known any more
                 speed = point.tokens_per_second if not speed else speed + _LATEST * (point.tokens_per_second - speed)
@@ -131,6 +135,9 @@ class TrainingState:
             phase=told.phase,
             curves=self.curves.with_points(told.points),
             step=max((self.step, *(point.step for point in told.points))),
+            dissection=None if is_past else self.dissection,
+            is_dissecting=self.is_dissecting and not is_past,
+            undissected="" if is_past else self.undissected,
             seconds=told.seconds,
             fraction=told.fraction,
             speed=speed,

@@ -18,12 +18,15 @@ from explorer.session.state import Notice, State
 from explorer.session.training import TrainingState
 from models.protocol.training_messages import (
     Began,
+    Dissect,
+    Dissected,
     Ended,
     Failed,
     Fell,
     Go,
     Learned,
     Measured,
+    NotDissected,
     OneBatch,
     Said,
     Save,
@@ -61,7 +64,11 @@ def _(intent: TellTraining, state: State) -> State:
         return state
     if not (training.is_alive or training.folder):
         return state  # it never began
+    if isinstance(intent.message, Dissect) and (training.phase not in ("paused", "ended")):
+        return state  # the step would be over before it is read
     told = replace(training, command=intent.message)
+    if isinstance(intent.message, Dissect):
+        return replace(state, learning=replace(told, is_dissecting=True, undissected=""))
     if isinstance(intent.message, Go | OneBatch | Save):
         told = replace(told, sentence="", phase=training.phase if training.is_alive else "starting")
     return replace(state, learning=told)
@@ -86,6 +93,12 @@ def _(intent: TrainingTold, state: State) -> State:
             state = replace(state, notice=Notice("info", f"The model is saved: {folder}."))
         case Said(sentence=sentence):
             return _said(state, training, sentence)
+        case Dissected(dissection=dissection):
+            if dissection.step == training.step + 1:  # else it has been taken since
+                training = replace(training, dissection=dissection)
+            training = replace(training, is_dissecting=False)
+        case NotDissected(sentence=sentence):
+            training = replace(training, is_dissecting=False, undissected=sentence)
         case Ended() as ended:
             training = replace(training, phase="ended", step=ended.step, sentence=ended.notice)
             if ended.how == "done":

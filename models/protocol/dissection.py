@@ -40,7 +40,7 @@ class OutputGradient:
     dimension: int
     terms: tuple[Term, ...]  # one a token that is learned from
     through_output: float  # their sum
-    through_embedding: float  # where the same matrix embeds texts, what comes by that way; 0 where it does not
+    through_embedding: float  # by autograd, where the same matrix embeds texts: what comes by that way; else 0
     total: float  # by autograd
 
 
@@ -73,6 +73,8 @@ class AdamStep:
     v: float  # beta2 v + (1 - beta2) g^2
     m_corrected: float  # m / (1 - beta1^step)
     v_corrected: float  # v / (1 - beta2^step)
+    betas: tuple[float, float]
+    epsilon: float
     rate: float
     change: float  # -rate m_corrected / (sqrt(v_corrected) + epsilon)
     after: float
@@ -80,10 +82,11 @@ class AdamStep:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """How far one part of the model moved: lengths (Euclidean) of all its weights together."""
+    """How far one parameter moved: lengths (Euclidean) of all its numbers together."""
 
-    part: str
-    parameters: int
+    name: str  # "model.decoder.layers.0.attn.q_proj.weight"
+    part: str  # of the model: "decoder block 0"
+    numbers: int
     gradient: float
     update: float
     weights: float  # before the step
@@ -94,6 +97,8 @@ class Dissection:
     """One step of a training."""
 
     step: int  # counted from 1
+    words: tuple[str, ...]  # what to draw for each id: "a", "␣", "⟨start⟩"
+    width: int  # of what the output matrix reads
     rows: int
     inputs: tuple[tuple[str, tuple[tuple[int, ...], ...]], ...]  # by name, the ids of each row that the model read
     labels: tuple[tuple[int, ...], ...]  # of each row; IGNORE where nothing is to be said

@@ -7,6 +7,8 @@ from typing import Literal, TypeVar
 import msgspec
 from msgspec import Struct
 
+from models.protocol.dissection import Dissection
+
 TRAIN_HERE = "--train-in-this-process"
 """Starts the program as the process that trains, where it was frozen into one file with its interpreter."""
 
@@ -69,7 +71,14 @@ class Save(Message, frozen=True):
     folder: str
 
 
-ToProcess = Begin | Go | Pause | OneBatch | Stop | Measure | Save
+class Dissect(Message, frozen=True):
+    """Take the next step apart, without taking it. The entry of the output matrix is chosen where it is left out."""
+
+    token: int | None = None
+    dimension: int | None = None
+
+
+ToProcess = Begin | Go | Pause | OneBatch | Stop | Measure | Save | Dissect
 
 
 # --------------------------------------------------------------------------- from the process
@@ -134,6 +143,18 @@ class Said(Message, frozen=True):
     sentence: str
 
 
+class Dissected(Message, frozen=True):
+    """The next step in numbers, as `models.training.dissection.dissect` gives them; it was not taken."""
+
+    dissection: Dissection
+
+
+class NotDissected(Message, frozen=True):
+    """Why the next step cannot be told in numbers."""
+
+    sentence: str
+
+
 class Ended(Message, frozen=True):
     """The run is over. `notice` is a sentence for the person, "" where there is nothing to say."""
 
@@ -156,7 +177,7 @@ class Fell(Message, frozen=True):
     code: int
 
 
-FromProcess = Began | Learned | Measured | SnapshotWritten | Saved | Said | Ended | Failed
+FromProcess = Began | Learned | Measured | SnapshotWritten | Saved | Said | Ended | Failed | Dissected | NotDissected
 
 MessageT = TypeVar("MessageT")
 

@@ -68,6 +68,8 @@ class Course(ABC):
         """There are no snapshots where they are left out."""
         self.snapshots = snapshots
         self.step_number = 0
+        self.cooling = 1.0
+        """What the rate of the next step is multiplied by."""
         self.held_out: list[HeldOut] = []
         self.notice = ""
 
@@ -114,6 +116,7 @@ class Course(ABC):
         seconds, first = spent, self.step_number if since is None else since
         ended: Literal["done", "stopped", "diverged"] = "done"
         while (fraction := budget.fraction(self.step_number - first, seconds)) < 1:
+            self.cooling = cooled(fraction) if cool_down else 1.0
             asked = command()
             if asked == "stop":
                 ended = "stopped"
@@ -123,13 +126,15 @@ class Course(ABC):
                 continue
             begun = time.perf_counter()
             try:
-                point = self.step(cooled(fraction) if cool_down else 1.0)
+                point = self.step(self.cooling)
             except Diverged as error:
+                self.cooling = 1.0
                 return Outcome("diverged", error.step, seconds, f"{error} {self._back()}")
             if self.snapshots is not None and self.step_number % self.snapshot_every == 0:
                 self.snapshot()
             seconds += time.perf_counter() - begun
             told(point)
+        self.cooling = 1.0
         return Outcome(ended, self.step_number, seconds, self.notice)
 
     def _back(self) -> str:

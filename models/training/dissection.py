@@ -17,12 +17,14 @@ import torch
 from torch import Tensor, nn
 
 from models.protocol.dissection import AdamStep, Dissection, Moved, NumericalGradient, OutputGradient, Term, TokenLoss
+from models.text.tokens import special_label, visible
 from models.textbook.pretrained import TextbookModel
+from models.textbook.tokenizer import END_ID, SPECIAL, START_ID
 from models.textbook.transformer import IGNORE, loss
 from models.training.rows import Batch
 from models.training.training import BETAS, EPSILON, Training
 
-_TOP = 3  # logits told of each token
+_TOP = 5  # logits told of each token
 _WIDTH = 1e-4  # of the numerical difference, in float64: its error is of the order of the square
 
 
@@ -57,6 +59,7 @@ def dissect(
     batch, number = training.next_batch()
     states, logits = _forward(training, model, batch, number)
     smoothing = model.config.label_smoothing
+    logits.retain_grad()
     value = loss(logits, batch.labels, smoothing)
     value.backward()
     named = dict(model.named_parameters())
@@ -65,15 +68,19 @@ def dissect(
     length = float(torch.stack([g.norm() for g in gradients.values()]).norm())
     # a tied output matrix has the name of the embedding
     name = next(name for name, p in named.items() if p is model.lm_head.weight)
-    output = _output(model, gradients[name], batch, states.detach(), logits.detach(), smoothing, token, dimension)
+    assert logits.grad is not None
+    head = logits.grad.flatten(0, -2).T @ states.detach().flatten(0, -2)  # (vocabulary, width)
+    output = _output(model, gradients[name], head, batch, states.detach(), logits.detach(), smoothing, token, dimension)
     entry = deeper or _deep_entry(gradients)
     numerical = _numerical(training, model, batch, number, entry, gradients)
     before = {name: p.detach().clone() for name, p in named.items()}
     moments = training.moments(name)
-    point = training.step()
+    point = training.step(training.cooling)
     adam = _adam(training, named, before, gradients, output, moments, length, number, point.rate, name)
     return Dissection(
         step=number,
+        words=_labels(training),
+        width=model.config.width,
         rows=len(batch.labels),
         inputs=tuple((name, _ids(t)) for name, t in batch.inputs.items()),
         labels=_ids(batch.labels),
@@ -103,6 +110,12 @@ def _forward(training: Training, model: TextbookModel, batch: Batch, number: int
 def _read(model: TextbookModel, batch: Batch) -> Tensor:
     """Ids that the stack that predicts reads, (rows, tokens)."""
     return batch.inputs["decoder_input_ids" if model.config.shape == "encoder-decoder" else "input_ids"]
+
+
+def _labels(training: Training) -> tuple[str, ...]:
+    start, end = SPECIAL[START_ID], SPECIAL[END_ID]
+    special = (special_label(piece, False, start, end) for piece in SPECIAL)
+    return (*special, *map(visible, training.rows.alphabet))
 
 
 def _ids(t: Tensor) -> tuple[tuple[int, ...], ...]:
@@ -141,6 +154,7 @@ def _token_losses(batch: Batch, logits: Tensor, smoothing: float, read: Tensor) 
 def _output(
     model: TextbookModel,
     gradient: Tensor,
+    head: Tensor,
     batch: Batch,
     states: Tensor,
     logits: Tensor,
@@ -148,7 +162,10 @@ def _output(
     token: int | None,
     dimension: int | None,
 ) -> OutputGradient:
-    """By the chain rule, in float64: (p - y) h of every token, and their sum."""
+    """By the chain rule, in float64: (p - y) h of every token, and their sum.
+
+    `gradient` and `head` are autograd's: of all that the matrix is used for, and of its use as the output matrix.
+    """
     places = (batch.labels != IGNORE).nonzero()
     labels, h = batch.labels[batch.labels != IGNORE], states[batch.labels != IGNORE].double()
     p = logits[batch.labels != IGNORE].double().softmax(-1)  # (tokens, vocabulary)
@@ -159,7 +176,6 @@ def _output(
         raise IndexError(f"The output matrix has no entry ({token}, {dimension}): it is {p.shape[1]} x {h.shape[1]}.")
     terms = (p[:, token] - y[:, token]) * h[:, dimension] / len(labels)  # (tokens,)
     total = float(gradient[token, dimension])
-    through = float(terms.sum())
     return OutputGradient(
         token=token,
         dimension=dimension,
@@ -174,8 +190,8 @@ def _output(
                 strict=True,
             )
         ),
-        through_output=through,
-        through_embedding=total - through if model.config.tied else 0.0,
+        through_output=float(terms.sum()),
+        through_embedding=total - float(head[token, dimension]) if model.config.tied else 0.0,
         total=total,
     )
 
@@ -246,6 +262,8 @@ def _adam(
         v=v,
         m_corrected=m_corrected,
         v_corrected=v_corrected,
+        betas=BETAS,
+        epsilon=EPSILON,
         rate=rate,
         change=-rate * m_corrected / (math.sqrt(v_corrected) + epsilon),
         after=float(named[name].detach()[index]),
@@ -259,21 +277,15 @@ def _moved(
     before: Mapping[str, Tensor],
     gradients: Mapping[str, Tensor],
 ) -> tuple[Moved, ...]:
-    names = {id(p): name for name, p in named.items()}
-
-    def length(tensors: list[Tensor]) -> float:
-        return float(torch.stack([t.double().norm() for t in tensors]).norm()) if tensors else 0.0
-
-    found = []
-    for part, parameters in parts.items():
-        own = [names[id(p)] for p in parameters]
-        found.append(
-            Moved(
-                part=part,
-                parameters=sum(p.numel() for p in parameters),
-                gradient=length([gradients[name] for name in own if name in gradients]),
-                update=length([named[name].double() - before[name].double() for name in own]),
-                weights=length([before[name] for name in own]),
-            )
+    part_of = {id(p): part for part, parameters in parts.items() for p in parameters}
+    return tuple(
+        Moved(
+            name=name,
+            part=part_of[id(p)],
+            numbers=p.numel(),
+            gradient=float(gradients[name].double().norm()) if name in gradients else 0.0,
+            update=float((p.double() - before[name].double()).norm()),
+            weights=float(before[name].double().norm()),
         )
-    return tuple(found)
+        for name, p in named.items()
+    )

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -157,6 +159,18 @@ class Training(Course):
         return found
 
     # ------------------------------------------------------------------ snapshots
+
+    @contextmanager
+    def untouched(self) -> Iterator[None]:
+        """Steps may be taken inside; afterwards all is, bit for bit, as it was before."""
+        state = {name: t.clone() for name, t in self._state().items()}
+        number, points, held_out = self.step_number, self.points.copy(), [*self.held_out]
+        try:
+            yield
+        finally:
+            self._optimizer.zero_grad(set_to_none=True)
+            self._take(state, number)
+            self.points, self.held_out = points, held_out
 
     @torch.no_grad()
     def _state(self) -> dict[str, Tensor]:

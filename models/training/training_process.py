@@ -19,9 +19,12 @@ from models.files.training_steps import SNAPSHOTS, steps_in
 from models.files.whole_files import not_written
 from models.protocol.errors import CheckpointError, as_sentence
 from models.protocol.training_messages import (
+    MOST_BYTES,
     Asked,
     Began,
     Begin,
+    Dissect,
+    Dissected,
     Ended,
     Failed,
     Go,
@@ -29,6 +32,7 @@ from models.protocol.training_messages import (
     Learned,
     Measure,
     Measured,
+    NotDissected,
     OneBatch,
     Pause,
     Said,
@@ -38,10 +42,12 @@ from models.protocol.training_messages import (
     Stop,
     ToProcess,
     TrainingPoint,
+    line_of,
     to_process,
 )
 from models.training.common import Budget
-from models.training.course import Command, Outcome, Point
+from models.training.course import Command, Diverged, Outcome, Point
+from models.training.dissection import dissect
 from models.training.experiment import Experiment, experiment
 from models.training.folders import save, why_not
 from models.training.pipe import Pipe, be_process, sentence_of_crash
@@ -204,6 +210,8 @@ class Learner:
                 self._measure()
             case Save():
                 self._save(Path(asked.folder))
+            case Dissect():
+                self._dissect(asked)
             case Begin():
                 self._say(Said("A training is under way in this process."))
 
@@ -246,6 +254,19 @@ class Learner:
             self._say(Measured(HeldOutPoint(*astuple(found))))
         else:
             self._say(Said(f"At step {found.step:,} the loss on held-out rows is no number."))
+
+    def _dissect(self, asked: Dissect) -> None:
+        try:
+            with self.training.untouched():
+                found = Dissected(dissect(self.training, asked.token, asked.dimension))
+        except (TypeError, IndexError, Diverged) as error:
+            self._say(NotDissected(str(error)))
+            return
+        if len(line_of(found)) > MOST_BYTES:
+            why = "This batch is too large to be shown number by number. Train with fewer rows a batch."
+            self._say(NotDissected(why))
+        else:
+            self._say(found)
 
     def _save(self, folder: Path) -> None:
         if sentence := why_not(folder):

@@ -11,6 +11,7 @@ from explorer.panels.base import Panel
 from explorer.panels.playground.curves import CurvesPage
 from explorer.panels.playground.form import Form
 from explorer.panels.playground.left import LeftTrainings
+from explorer.panels.playground.one_batch import OneBatchPage
 from explorer.panels.playground.words import about
 from explorer.session.hover import Hover
 from explorer.session.intents import Show, TakeUpTraining, TellTraining, Train
@@ -26,7 +27,7 @@ from models.protocol.request import Request
 from models.protocol.training_messages import Go, OneBatch, Pause, Save, Stop
 from models.protocol.training_plan import PlanRequest, PlanView
 
-SET_UP, CURVES = range(2)
+SET_UP, CURVES, ONE_BATCH = range(3)
 
 
 class PlaygroundPanel(Panel):
@@ -37,9 +38,14 @@ class PlaygroundPanel(Panel):
 
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(session, hover, parent)
-        self.form, self.curves = Form(), CurvesPage()
+        self.form, self.curves, self.one_batch = Form(), CurvesPage(), OneBatchPage()
         self.pages = Segments(
-            (("Set up", "What is trained"), ("Curves", "How the training goes")), "What the playground shows"
+            (
+                ("Set up", "What is trained"),
+                ("Curves", "How the training goes"),
+                ("Next batch", "What it learns from next, what each token costs, and what that moves"),
+            ),
+            "What the playground shows",
         )
         self.train = QPushButton("Train")
         self.train.setProperty("role", "primary")
@@ -51,7 +57,7 @@ class PlaygroundPanel(Panel):
         self.save.setToolTip("Save the model with its snapshots, to be opened again")
         self.left = LeftTrainings()
         self._build()
-        self.pages.chosen.connect(self.stack.setCurrentIndex)
+        self.pages.chosen.connect(self._show_page)
         self.train.clicked.connect(self._train)
         self.pause.clicked.connect(self._pause_or_go)
         self.batch.clicked.connect(lambda: self.dispatch(TellTraining(OneBatch())))
@@ -60,7 +66,10 @@ class PlaygroundPanel(Panel):
         self.left.chosen.connect(self._take_up)
         self.form.changed.connect(lambda: self.attempt(self._on_form))
         self.form.refused.connect(lambda sentence: self.dispatch(Show(Notice("warning", sentence))))
+        self.one_batch.asked.connect(lambda: self.dispatch(TellTraining(Pause())))
+        self.one_batch.wanted.connect(self._look_at_weight)
         self.keep("page", self.pages)
+        self.keep("row of the batch", self.one_batch.row)
         for name, choice in self.form.kept().items():
             self.keep(name, choice)
         self._planned = self.form.asked()
@@ -70,6 +79,7 @@ class PlaygroundPanel(Panel):
         self.stack = QStackedWidget()
         self.stack.addWidget(scrolling(self.form, keeps_width=True))
         self.stack.addWidget(scrolling(self.curves))
+        self.stack.addWidget(self.one_batch)
         body = QWidget()
         column = QVBoxLayout(body)
         column.setContentsMargins(0, 0, 0, 0)
@@ -96,7 +106,9 @@ class PlaygroundPanel(Panel):
             self.left.show_trainings(state.left_trainings)
         if old is None or state.learning is not old.learning:
             self.curves.show_training(state.learning)
+            self.one_batch.show_training(state.learning)
             self._show_buttons(state.learning)
+            self._look_at_batch()
 
     def about(self, state: State) -> About:
         return about(state.learning)
@@ -140,6 +152,21 @@ class PlaygroundPanel(Panel):
     def _show_curves(self) -> None:
         self.pages.choose(CURVES)
         self.stack.setCurrentIndex(CURVES)
+
+    def _show_page(self, page: int) -> None:
+        self.stack.setCurrentIndex(page)
+        self._look_at_batch()
+
+    def _look_at_batch(self) -> None:
+        """Ask for the next step in numbers, where these are on screen and not there yet."""
+        message = self.one_batch.lacks(self.session.state.learning)
+        if message is not None and self.isVisible() and self.stack.currentIndex() == ONE_BATCH:
+            self.dispatch(TellTraining(message))
+
+    def _look_at_weight(self) -> None:
+        training = self.session.state.learning
+        if training is not None:
+            self.dispatch(TellTraining(self.one_batch.asked_for(training.number)))
 
     def _pause_or_go(self) -> None:
         training = self.session.state.learning

@@ -10,6 +10,8 @@ from explorer.session.training import MOST_POINTS, Curves, TrainingState
 from models.protocol.training_messages import (
     Asked,
     Began,
+    Dissect,
+    Dissected,
     Ended,
     Failed,
     Fell,
@@ -18,6 +20,7 @@ from models.protocol.training_messages import (
     HeldOutPoint,
     Learned,
     Measured,
+    NotDissected,
     OneBatch,
     Pause,
     Said,
@@ -25,6 +28,8 @@ from models.protocol.training_messages import (
     SnapshotWritten,
     TrainingPoint,
 )
+from models.training.dissection import dissect
+from models.training.experiment import experiment
 
 ASKED = Asked("reverse:10")
 BEGAN = Began("/private/training/1", "write the letters backwards", "hqbd", 1000)
@@ -141,3 +146,26 @@ def test_undo_and_the_document_know_nothing_of_it(qtbot):
     session.undo()
     assert session.state.document.text == ""
     assert of(session.state).step == 49
+
+
+def test_a_step_is_taken_apart_while_the_training_is_paused_and_forgotten_when_it_is_taken():
+    first = dissect(experiment("copy:4", {"width": "16", "heads": "2", "layers": "1", "batch": "8"}).training())
+    running = after(BEGAN)
+    assert reduce(running, TellTraining(Dissect())) is running
+    paused = reduce(running, TrainingTold(1, Learned((), 0.0, 0.0, "paused")))
+    asked = Dissect(token=4)
+    waiting = reduce(paused, TellTraining(asked))
+    assert (of(waiting).command, of(waiting).is_dissecting) == (asked, True)
+    assert not of(reduce(waiting, TrainingTold(1, Dissected(first)))).is_dissecting
+    assert not of(reduce(waiting, TrainingTold(1, learned(1)))).is_dissecting
+    assert not of(reduce(waiting, TrainingTold(1, NotDissected("It cannot be.")))).is_dissecting
+    shown = reduce(paused, TrainingTold(1, Dissected(first)))
+    assert of(shown).dissection == first
+    assert of(reduce(shown, TrainingTold(1, learned(1)))).dissection is None
+    why = reduce(paused, TrainingTold(1, NotDissected("It cannot be.")))
+    assert of(why).undissected == "It cannot be."
+    assert why.notice == paused.notice
+    assert of(reduce(why, TellTraining(Dissect()))).undissected == ""
+    assert of(reduce(why, TrainingTold(1, learned(1)))).undissected == ""
+    later = after(BEGAN, learned(1), Dissected(first))  # of a step that was taken meanwhile
+    assert of(later).dissection is None

@@ -23,6 +23,8 @@ from models.protocol.training_messages import (
     Asked,
     Began,
     Begin,
+    Dissect,
+    Dissected,
     Ended,
     Failed,
     Go,
@@ -30,6 +32,7 @@ from models.protocol.training_messages import (
     Measure,
     Measured,
     Message,
+    NotDissected,
     OneBatch,
     Pause,
     Said,
@@ -43,6 +46,7 @@ from models.protocol.training_messages import (
 )
 from models.training import training_process
 from models.training.common import Budget
+from models.training.dissection import dissect
 from models.training.experiment import experiment
 from models.training.training_process import Learner
 
@@ -109,7 +113,7 @@ def is_paused(learned: Learned) -> bool:
 def test_what_is_told_comes_back_as_it_was():
     said = [
         Begin(Asked("reverse:10", (("heads", "2"),), 3, "a “text”\n", 1.5, None), "/tmp/x", True),
-        *(Go(), Pause(), OneBatch(), Stop(), Measure(), Save("/a/b")),
+        *(Go(), Pause(), OneBatch(), Stop(), Measure(), Save("/a/b"), Dissect(7, 3)),
     ]
     assert [to_process(line_of(message)) for message in said] == said
     assert all(line_of(message).count(b"\n") == 1 for message in said)
@@ -189,6 +193,28 @@ def test_it_pauses_takes_one_batch_and_goes_on(talk, tmp_path):
     talk.tell(Stop())
     _, ended = talk.until(Ended)
     assert ended.how == "stopped"
+
+
+def test_the_next_step_is_told_in_numbers_and_is_taken_as_if_it_had_not_been(talk, tmp_path):
+    talk.tell(Begin(Asked("copy:4", TINY, 5, steps=5, seconds=None), str(tmp_path)))
+    talk.until(Ended)
+    alone = experiment("copy:4", dict(TINY), 5).training()
+    alone.run(Budget(steps=5), cool_down=True)
+    with alone.untouched():
+        wanted = dissect(alone, 4, 3)
+    talk.tell(Dissect(4, 3), Dissect(10_000, 0), OneBatch())
+    _, told = talk.until(Dissected)
+    assert told.dissection == wanted
+    assert (wanted.step, wanted.output.token, wanted.output.dimension) == (6, 4, 3)
+    _, said = talk.until(NotDissected)
+    assert "has no entry (10000, 0)" in said.sentence
+    talk.until(Ended)
+    never_dissected = experiment("copy:4", dict(TINY), 5).training()
+    never_dissected.run(Budget(steps=5), cool_down=True)
+    never_dissected.step()
+    opened = open_checkpoint(str(tmp_path)).module
+    for name, p in opened.named_parameters():
+        assert torch.equal(p, never_dissected.model.get_parameter(name))
 
 
 def test_after_the_end_it_goes_on_as_long_again(talk, tmp_path):
