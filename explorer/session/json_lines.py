@@ -28,7 +28,7 @@ def line_in_json(content: bytes, path: str) -> int:
             at[-1] = name
         elif mark[0] == '"':
             name = mark[1:-1]
-        depth = _alike(at, wanted)
+        depth = _alike(at[:-1] if mark in ("{", "[") else at, wanted)  # what is in it has yet to begin
         if depth > deepest and mark not in (",", "}", "]"):
             deepest, line = depth, text.count("\n", 0, piece.start()) + 1
     return line

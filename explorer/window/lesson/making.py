@@ -290,7 +290,7 @@ class Making(QObject):
 
     def save(self) -> bool:
         """Write to the file that is open; where there is none, let the person choose one. Whether it is written."""
-        return self.save_as() if self.path is None else self._write(self.path)
+        return self.save_as() if self.path is None else self.write(self.path)
 
     def save_as(self) -> bool:
         """Let the person choose a file. Whether it is written."""
@@ -298,9 +298,10 @@ class Making(QObject):
             return False
         suggested = str(self.path) if self.path is not None else f"{_file_name(self.draft.title)}{ENDING}"
         path = ask_where_to_save(self._window, "Save the lesson", suggested, (LESSON,))
-        return path is not None and self._write(path)
+        return path is not None and self.write(path)
 
-    def _write(self, path: Path) -> bool:
+    def write(self, path: Path) -> bool:
+        """Write to this file, which Save writes to from now on. Whether it is written."""
         opened = self._complete()
         if opened is None:
             return False

@@ -12,7 +12,16 @@ import pytest
 
 from explorer.panels.registry import TITLES
 from explorer.session.kept import KeptState, Screen
-from explorer.session.lesson_files import LARGEST, LessonError, decode_file, decode_toml, encode_file, load, save
+from explorer.session.lesson_files import (
+    LARGEST,
+    LessonError,
+    decode_file,
+    decode_toml,
+    encode_file,
+    is_packed,
+    load,
+    save,
+)
 from explorer.session.lessons import Lesson, OpenLesson, Step
 from explorer.session.shipped_lessons import shipped_lessons
 from explorer.session.state import CorpusChoice, Document
@@ -144,6 +153,33 @@ def repacked(**members: object) -> bytes:
 def test_what_is_wrong_with_a_lesson_of_states(members: dict[str, object], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         decode_file(repacked(**members))
+
+
+def test_the_line_of_a_lesson_beside_states_is_said(tmp_path: Path) -> None:
+    """A zip can be opened in a text editor, and what is in it be written by hand."""
+    lesson = json.loads(zipfile.ZipFile(io.BytesIO(encode_file(OPENED))).read("lesson.json"))
+    lesson["step"].append({"title": 3, "say": ""})
+    text = json.dumps(lesson, indent=1)
+    line = next(number for number, row in enumerate(text.split("\n"), start=1) if '"title": 3' in row)
+    with pytest.raises(LessonError, match=f"lesson.json, line {line}: step 2, title") as caught:
+        decode_file(repacked(**{"lesson.json": text.encode()}))
+    assert caught.value.step == 2
+    broken = text.replace('"say": ""', '"say": ')
+    at = next(number for number, row in enumerate(broken.split("\n"), start=1) if row.strip() == '"say":')
+    (tmp_path / "a.lesson").write_bytes(repacked(**{"lesson.json": broken.encode()}))
+    with pytest.raises(ValueError, match=rf"a.lesson .* lesson.json, line ({at}|{at + 1}): JSON is malformed"):
+        load(tmp_path / "a.lesson")
+
+
+def test_a_lesson_may_be_text_whatever_its_ending(tmp_path: Path) -> None:
+    (tmp_path / "a.lesson").write_text(GOOD)
+    assert load(tmp_path / "a.lesson", PANELS) == OpenLesson(decode_toml(GOOD.encode()))
+    assert not is_packed(tmp_path / "a.lesson")
+    (tmp_path / "a.lesson").write_text(changed("minutes = 5", "minutes = 'x'"))
+    with pytest.raises(ValueError, match=f"a.lesson .* line {line('minutes')}: "):
+        load(tmp_path / "a.lesson")
+    save(OPENED, tmp_path / "b.lesson")
+    assert is_packed(tmp_path / "b.lesson")
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from PySide6.QtGui import QAction, QDropEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMessageBox, QPushButton, QWidget
 
+from explorer.headless_lessons import checked
 from explorer.panels.registry import TITLES
 from explorer.session import lesson_files
 from explorer.session.lessons import OpenLesson
@@ -30,6 +31,8 @@ from tests.explorer.real_window import (
     settle,
     wait_until,
 )
+from tests.explorer.visible_texts import texts_in
+from tests.explorer.window.test_terms import unexplained
 
 CONTROL = Qt.KeyboardModifier.ControlModifier
 
@@ -372,3 +375,36 @@ def test_a_step_has_the_size_of_text_that_was_chosen_for_it(window: MainWindow, 
     assert making.draft.opened().lesson.step[1].text_size == 1.5
     let_go(window)
     assert window.text_factor == 1.0
+
+
+def test_what_the_column_says_is_plain(window: MainWindow, making: Making) -> None:
+    """As of every other label: see `test_terms.py`."""
+    add(window, "A")
+    texts = texts_in(making.column) | {action.text() for action in making.column.text.menu.actions()}
+    for row in range(making.column.question.kind.count()):
+        choose_kind(making, making.column.question.kind.itemText(row))
+        settle(window)
+        texts |= texts_in(making.column)
+    assert len(texts) > 30
+    # names of tokens, models and figures
+    assert unexplained(texts, frozenset({"tom", "gpt", "peak"})) == {}
+
+
+def test_every_step_of_a_lesson_of_ones_own_is_checked(
+    window: MainWindow, making: Making, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(window, "A", "{peak}")
+    choose_kind(making, "Several answers")
+    form = making.column.question
+    QTest.keyClicks(form.question, "Who?")
+    for row, (say, when) in zip(form.rows, (("One", "weight < 2"), ("Other", "weight < 3")), strict=True):
+        QTest.keyClicks(row.say, say)
+        QTest.keyClicks(row.when, when)
+    add(window, "B")
+    path = tmp_path / "mine.lesson"
+    saved_by(making, path, monkeypatch)
+    let_go(window)
+    lines = list(checked(window, path))
+    assert [wrong for _, wrong in lines] == [True, False]
+    assert "2 of its options are right" in lines[0][0]
+    assert lines[1][0] == "mine.lesson, step 2, B: passed"
