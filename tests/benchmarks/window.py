@@ -89,21 +89,26 @@ class Paints(QObject):
 
 
 class Heartbeat(QObject):
-    """A timer of 5 ms in the GUI thread, and the gaps between its beats in milliseconds."""
+    """A timer of 5 ms in the GUI thread, the gaps between its beats, and how long it worked in each, in milliseconds.
+
+    A gap that is longer than the work in it is the machine's: other threads and processes had the core.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.gaps: list[float] = []
-        self._last = time.perf_counter()
+        self.worked: list[float] = []
+        self._last, self._last_work = time.perf_counter(), time.thread_time()
         self._timer = QTimer(self)
         self._timer.setTimerType(Qt.TimerType.PreciseTimer)
         self._timer.timeout.connect(self._beat)
         self._timer.start(5)
 
     def _beat(self) -> None:
-        now = time.perf_counter()
+        now, work = time.perf_counter(), time.thread_time()
         self.gaps.append(1000 * (now - self._last))
-        self._last = now
+        self.worked.append(1000 * (work - self._last_work))
+        self._last, self._last_work = now, work
 
     def stop(self) -> list[float]:
         self._timer.stop()
