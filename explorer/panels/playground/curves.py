@@ -10,6 +10,7 @@ from explorer.panels.playground import figures
 from explorer.panels.playground.words import right, standing
 from explorer.session.training import Curves, TrainingState
 from explorer.widgets.page import wrapped
+from explorer.widgets.plot.ahead import import_ahead
 from explorer.widgets.plot.plot import Plot
 
 _TWO_COLUMNS = 760  # pixels from which on plots stand in pairs
@@ -39,6 +40,8 @@ class CurvesPage(QWidget):
         self.show_training(None)
 
     def show_training(self, training: TrainingState | None) -> None:
+        if training is not None:
+            import_ahead()  # it takes longer to the first curve
         for label, text in (
             (self.right, right(training)),
             (self.standing, standing(training)),

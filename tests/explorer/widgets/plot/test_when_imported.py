@@ -20,9 +20,32 @@ with opened_window() as window:
     wait_until(lambda: "pyqtgraph" in sys.modules)
     print("plot", "pyqtgraph" in sys.modules)
 """
+TRAINED = """
+import sys
+from PySide6.QtWidgets import QApplication
+from explorer.panels.playground.curves import CurvesPage
+from explorer.session.training import TrainingState
+from models.protocol.training_messages import Asked
+from tests.explorer.real_window import wait_until
+
+app = QApplication([])
+page = CurvesPage()
+print("page", "pyqtgraph" in sys.modules)
+page.show_training(TrainingState(1, Asked("reverse")))
+wait_until(lambda: "explorer.widgets.plot.canvas" in sys.modules)  # nothing has been drawn
+print("training", "pyqtgraph" in sys.modules)
+"""
+
+
+def printed(program: str) -> list[str]:
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
 
 
 def test_a_started_window_has_no_pyqtgraph_until_a_plot_is_shown():
-    done = subprocess.run([sys.executable, "-c", PROGRAM], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == ["started False", "plot True"]
+    assert printed(PROGRAM) == ["started False", "plot True"]
+
+
+def test_while_a_training_starts_it_is_imported_beside_the_window():
+    assert printed(TRAINED) == ["page False", "training True"]
