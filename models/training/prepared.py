@@ -90,6 +90,7 @@ class Prepared:
     claim: str  # a sentence, of which `statements` are the check
     source: str  # who found it
     steps: int
+    seconds: int  # that it takes, about, on one core
     runs: tuple[Run, ...]
     statements: tuple[Statement, ...]
     shown: tuple[str, ...] = field(default=())  # measures that are told beside
@@ -122,7 +123,7 @@ def _experiment(name: str, told: dict[str, Any]) -> Prepared:
         statements = tuple(Statement(**statement) for statement in told["holds"])
         prepared = Prepared(
             name=name,
-            **{key: told[key] for key in ("title", "compares", "look_for", "claim", "source", "steps")},
+            **{key: told[key] for key in ("title", "compares", "look_for", "claim", "source", "steps", "seconds")},
             runs=runs,
             statements=statements,
             shown=tuple(told.get("shown", ())),

@@ -15,6 +15,7 @@ claim = "Each loss ends below 50."
 source = "Nobody"
 task = "copy:3"
 steps = {steps}
+seconds = 1
 set = {{ width = 16, heads = 2, layers = 1, batch = 8, shape = "decoder" }}
 runs = [
     {{ name = "positions" }},

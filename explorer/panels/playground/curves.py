@@ -1,19 +1,17 @@
-"""The page of a training: where it stands in words, and four plots, beside each other where there is room."""
+"""The page of a training: where it stands in words, and four plots."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from explorer.panels.playground import figures
+from explorer.panels.playground.plot_grid import PlotGrid
 from explorer.panels.playground.words import right, standing
 from explorer.session.training import Curves, TrainingState
 from explorer.widgets.page import wrapped
 from explorer.widgets.plot.ahead import import_ahead
 from explorer.widgets.plot.plot import Plot
 
-_TWO_COLUMNS = 760  # pixels from which on plots stand in pairs
 _EMPTY = "Nothing has been learned yet. Press Train, and the curve grows."
 _FIGURES = (figures.loss, figures.accuracy, figures.gradients, figures.rate)
 _NAMES = ("Loss", "Accuracy", "Length of the gradient by part of the model", "Learning rate")
@@ -26,17 +24,13 @@ class CurvesPage(QWidget):
         self.plots = [Plot(name, 170, grows=True) for name in _NAMES]
         for plot in self.plots:
             plot.set_empty_text(_EMPTY)
-        self._columns = 0
         self._curves: Curves | None = None
-        self._grid = QGridLayout()
-        self._grid.setSpacing(10)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 2, 6, 4)
         column.setSpacing(6)
         for label in (self.right, self.standing, self.sentence):
             column.addWidget(label)
-        column.addLayout(self._grid, 1)
-        self._arrange(1)
+        column.addWidget(PlotGrid(self.plots), 1)
         self.show_training(None)
 
     def show_training(self, training: TrainingState | None) -> None:
@@ -55,15 +49,3 @@ class CurvesPage(QWidget):
         self._curves = curves
         for plot, figure in zip(self.plots, _FIGURES, strict=True):
             plot.set_figure(figure(curves))
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._arrange(2 if self.width() >= _TWO_COLUMNS else 1)
-
-    def _arrange(self, columns: int) -> None:
-        if columns == self._columns:
-            return
-        self._columns = columns
-        for number, plot in enumerate(self.plots):
-            self._grid.removeWidget(plot)
-            self._grid.addWidget(plot, number // columns, number % columns, Qt.AlignmentFlag(0))

@@ -9,25 +9,27 @@ from PySide6.QtWidgets import QPushButton, QStackedWidget, QVBoxLayout, QWidget
 from explorer.panels.about import About
 from explorer.panels.base import Panel
 from explorer.panels.playground.curves import CurvesPage
+from explorer.panels.playground.experiments import ExperimentsPage
 from explorer.panels.playground.form import Form
 from explorer.panels.playground.left import LeftTrainings
 from explorer.panels.playground.one_batch import OneBatchPage
 from explorer.panels.playground.words import about
 from explorer.session.hover import Hover
-from explorer.session.intents import Show, TakeUpTraining, TellTraining, Train
+from explorer.session.intents import RunExperiment, Show, StopExperiment, TakeUpTraining, TellTraining, Train
 from explorer.session.session import Session
 from explorer.session.state import Notice, State
 from explorer.session.training import LeftTraining, TrainingState
 from explorer.widgets import asking
-from explorer.widgets.beside import flowing
+from explorer.widgets.beside import below, flowing
 from explorer.widgets.card import Card
 from explorer.widgets.page import scrolling
 from explorer.widgets.segments import Segments
 from models.protocol.request import Request
 from models.protocol.training_messages import Go, OneBatch, Pause, Save, Stop
 from models.protocol.training_plan import PlanRequest, PlanView
+from models.training.prepared import Prepared
 
-SET_UP, CURVES, ONE_BATCH = range(3)
+SET_UP, CURVES, ONE_BATCH, EXPERIMENTS = range(4)
 
 
 class PlaygroundPanel(Panel):
@@ -39,11 +41,13 @@ class PlaygroundPanel(Panel):
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(session, hover, parent)
         self.form, self.curves, self.one_batch = Form(), CurvesPage(), OneBatchPage()
+        self.experiments = ExperimentsPage()
         self.pages = Segments(
             (
                 ("Set up", "What is trained"),
                 ("Curves", "How the training goes"),
                 ("Next batch", "What it learns from next, what each token costs, and what that moves"),
+                ("Experiments", "Prepared experiments: a few trainings side by side, and what there is to see"),
             ),
             "What the playground shows",
         )
@@ -68,9 +72,11 @@ class PlaygroundPanel(Panel):
         self.form.refused.connect(lambda sentence: self.dispatch(Show(Notice("warning", sentence))))
         self.one_batch.asked.connect(lambda: self.dispatch(TellTraining(Pause())))
         self.one_batch.wanted.connect(self._look_at_weight)
+        self.experiments.run_asked.connect(self._run_experiment)
+        self.experiments.stop_asked.connect(lambda: self.dispatch(StopExperiment()))
         self.keep("page", self.pages)
         self.keep("row of the batch", self.one_batch.row)
-        for name, choice in self.form.kept().items():
+        for name, choice in (self.form.kept() | self.experiments.kept()).items():
             self.keep(name, choice)
         self._planned = self.form.asked()
         self._show_buttons(None)
@@ -80,12 +86,13 @@ class PlaygroundPanel(Panel):
         self.stack.addWidget(scrolling(self.form, keeps_width=True))
         self.stack.addWidget(scrolling(self.curves))
         self.stack.addWidget(self.one_batch)
+        self.stack.addWidget(scrolling(self.experiments))
+        self.of_the_training = below(flowing(self.train, self.pause, self.batch, self.stop, self.save), self.left)
         body = QWidget()
         column = QVBoxLayout(body)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
-        column.addWidget(flowing(self.train, self.pause, self.batch, self.stop, self.save))
-        column.addWidget(self.left)
+        column.addWidget(self.of_the_training)
         column.addWidget(self.stack, 1)
         card = Card(self.title)
         card.add_control(self.pages)
@@ -95,7 +102,7 @@ class PlaygroundPanel(Panel):
     # what it shows
 
     def is_at_work(self, state: State) -> bool:
-        return state.is_learning
+        return state.is_learning or (state.experiment is not None and state.experiment.is_under_way)
 
     def wants(self, state: State) -> Request | None:
         return PlanRequest(asked=self._planned)
@@ -109,9 +116,11 @@ class PlaygroundPanel(Panel):
             self.one_batch.show_training(state.learning)
             self._show_buttons(state.learning)
             self._look_at_batch()
+        if old is None or state.experiment is not old.experiment:
+            self.experiments.show_experiment(state.experiment)
 
     def about(self, state: State) -> About:
-        return about(state.learning)
+        return self.experiments.about() if self.stack.currentIndex() == EXPERIMENTS else about(state.learning)
 
     def _show_plan(self, state: State) -> None:
         plan = state.results.of(PlanView)
@@ -151,11 +160,15 @@ class PlaygroundPanel(Panel):
 
     def _show_curves(self) -> None:
         self.pages.choose(CURVES)
-        self.stack.setCurrentIndex(CURVES)
+        self._show_page(CURVES)
 
     def _show_page(self, page: int) -> None:
         self.stack.setCurrentIndex(page)
+        self.of_the_training.setVisible(page != EXPERIMENTS)
         self._look_at_batch()
+
+    def _run_experiment(self, prepared: Prepared, seed: int) -> None:
+        self.dispatch(RunExperiment(str(self.experiments.file), prepared, seed))
 
     def _look_at_batch(self) -> None:
         """Ask for the next step in numbers, where these are on screen and not there yet."""

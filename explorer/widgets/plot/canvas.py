@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QFrame, QGraphicsItem, QWidget
 from explorer.theme import Theme
 from explorer.widgets.plot.figure import Mark, Series
 from explorer.widgets.plot.geometry import Geometry, scaled
+from explorer.widgets.plot.paint import PEN_STYLES
 
 _MARGIN = 9.0  # pixels around the room in which marks at its edge are still whole
 _SYMBOLS: dict[Mark, str | None] = {"none": None, "circle": "o", "square": "s", "diamond": "d", "triangle": "t1"}
@@ -67,7 +68,6 @@ class Canvas(pg.GraphicsView):
 
 def _item(series: Series, geometry: Geometry, theme: Theme) -> Any:
     colour = QColor(getattr(theme, series.role))
-    style = Qt.PenStyle.DashLine if series.line == "dashed" else Qt.PenStyle.SolidLine
     marked = series.mark != "none"
     hollow = np.zeros(len(series.x), bool) if series.hollow is None else series.hollow
     surface, outline = pg.mkBrush(theme.surface), pg.mkPen(colour, width=_OUTLINE)
@@ -75,7 +75,7 @@ def _item(series: Series, geometry: Geometry, theme: Theme) -> Any:
     item = pg.PlotDataItem(
         scaled(series.x.astype(float), geometry.figure.x),
         scaled(series.y.astype(float), geometry.figure.y),
-        pen=None if series.line == "none" else pg.mkPen(colour, width=series.width, style=style),
+        pen=None if series.line == "none" else pg.mkPen(colour, width=series.width, style=PEN_STYLES[series.line]),
         symbol=_SYMBOLS[series.mark],
         symbolSize=series.mark_size * _LARGER.get(series.mark, 1.0),
         symbolBrush=[surface if empty else pg.mkBrush(colour) for empty in hollow] if marked else None,

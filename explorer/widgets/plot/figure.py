@@ -13,6 +13,7 @@ from explorer.widgets.number_text import MINUS, value_text
 
 Values = np.ndarray
 Mark = Literal["none", "circle", "square", "diamond", "triangle"]
+Line = Literal["solid", "dashed", "dotted", "dash-dot", "none"]
 Names = Literal["legend", "end", "curve"]
 
 
@@ -45,7 +46,7 @@ class Series:
     x: Values
     y: Values
     role: str = "bar"
-    line: Literal["solid", "dashed", "none"] = "solid"
+    line: Line = "solid"
     width: float = 2.0  # of the line, pixels
     mark: Mark = "none"
     mark_size: float = 7.0  # pixels across

@@ -10,10 +10,17 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPen, QPolygonF, QRegion
 
 from explorer.theme import Theme
-from explorer.widgets.plot.figure import Mark, Series
+from explorer.widgets.plot.figure import Line, Mark, Series
 from explorer.widgets.plot.geometry import LEGEND_KEY, PAD, Geometry
 from explorer.widgets.plot.labels import Label
 
+PEN_STYLES: dict[Line, Qt.PenStyle] = {
+    "none": Qt.PenStyle.NoPen,
+    "solid": Qt.PenStyle.SolidLine,
+    "dashed": Qt.PenStyle.DashLine,
+    "dotted": Qt.PenStyle.DotLine,
+    "dash-dot": Qt.PenStyle.DashDotLine,
+}
 _COUNTS = 0.16  # of the height: the tallest column of counts
 _RADIUS = 4.5  # pixels, of a mark in the legend and of the point that is read
 _LEFT, _CENTRE, _RIGHT = Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignHCenter, Qt.AlignmentFlag.AlignRight
@@ -172,20 +179,24 @@ def _paint_legend(
     painter: QPainter, geometry: Geometry, theme: Theme, series: Series, place: QRectF, reading: Reading
 ) -> None:
     colour, y = QColor(getattr(theme, series.role)), place.center().y()
-    if series.line != "none":
-        dashed = series.line == "dashed"
-        painter.setPen(QPen(colour, 2, Qt.PenStyle.DashLine if dashed else Qt.PenStyle.SolidLine))
-        painter.drawLine(QPointF(place.left(), y), QPointF(place.left() + LEGEND_KEY - 6, y))
-    if series.mark != "none":
-        painter.setPen(QPen(colour, 1.6))
-        painter.setBrush(colour)
-        paint_mark(painter, series.mark, QPointF(place.left() + LEGEND_KEY / 2 - 3, y), _RADIUS)
+    paint_key(painter, series.line, series.mark, colour, QPointF(place.left(), y))
     value = math.nan if reading.place is None else series.at(reading.place)
     name = series.name if math.isnan(value) else f"{series.name}  {geometry.figure.value_text(value)}"
     room = min(place.width(), geometry.size.width() - place.left() - PAD) - LEGEND_KEY
     painter.setPen(colour)
     text = geometry.metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, room + 2)
     painter.drawText(place.adjusted(LEGEND_KEY, 0, 20, 0), _LEFT | _MIDDLE, text)
+
+
+def paint_key(painter: QPainter, line: Line, mark: Mark, colour: QColor, left: QPointF) -> None:
+    """The piece of line before a name, with its mark, from `left` on."""
+    if line != "none":
+        painter.setPen(QPen(colour, 2, PEN_STYLES[line]))
+        painter.drawLine(left, left + QPointF(LEGEND_KEY - 6, 0))
+    if mark != "none":
+        painter.setPen(QPen(colour, 1.6))
+        painter.setBrush(colour)
+        paint_mark(painter, mark, left + QPointF(LEGEND_KEY / 2 - 3, 0), _RADIUS)
 
 
 def _paint_note(painter: QPainter, geometry: Geometry, theme: Theme, at: QPointF, text: str) -> None:

@@ -13,13 +13,14 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from PySide6.QtWidgets import QApplication, QLabel
+from PySide6.QtWidgets import QApplication, QLabel, QPushButton
 
 from explorer.glossary import glossary
 from explorer.panels.decoding.panel import DecodingPanel
 from explorer.panels.lookup.entries import ENTRIES
 from explorer.panels.lookup.panel import LookupPanel
 from explorer.panels.playground.form import example_of
+from explorer.panels.playground.panel import PlaygroundPanel
 from explorer.panels.positions.panel import PositionsPanel
 from explorer.paths import resource
 from explorer.session.intents import SetView
@@ -143,6 +144,10 @@ def shown_by(window: MainWindow) -> tuple[set[str], frozenset[str]]:
         elif isinstance(panel, LookupPanel):
             for page in (1, 2, 0):
                 panel.go_to(page)
+                note()
+        elif isinstance(panel, PlaygroundPanel):
+            for button in panel.pages.findChildren(QPushButton):
+                button.click()
                 note()
         elif panel.name == "flow":
             for distance in ("block", "attention", "model"):

@@ -39,6 +39,7 @@ claim = "None."
 source = "Nobody"
 task = "copy:3"
 steps = {steps}
+seconds = 1
 set = {{ width = 16, heads = 2, layers = 1, batch = 8 }}
 runs = [
     {{ name = "sinusoids" }},

@@ -203,7 +203,7 @@ def test_a_claim_that_does_not_hold_is_said_so():
     run = {"width": "16", "heads": "2", "layers": "1", "batch": "8"}
     runs = (Run("a", "copy:3", run), Run("b", "copy:3", {**run, "positions": "none"}))
     stated = (Statement("sequences right", "a", at_least=0.9), Statement("training loss", "a", above="b", by=50))
-    prepared = Prepared("x", "X", "", "", "", "", 3, runs, stated)
+    prepared = Prepared("x", "X", "", "", "", "", 3, 1, runs, stated)
     verdict = done(prepared, 0).verdict()
     assert not verdict.holds
     assert [finding.holds for finding in verdict.findings] == [False, False]
@@ -215,7 +215,7 @@ def test_a_claim_that_does_not_hold_is_said_so():
 def test_a_run_that_diverges_is_told_and_the_others_go_on():
     run = {"width": "16", "heads": "2", "layers": "1", "batch": "8"}
     runs = (Run("calm", "copy:3", run), Run("wild", "copy:3", {**run, "rate": "1e30", "warmup": "1"}))
-    prepared = Prepared("x", "X", "", "", "", "", 12, runs, (Statement("training loss", "calm", at_most=9),))
+    prepared = Prepared("x", "X", "", "", "", "", 12, 1, runs, (Statement("training loss", "calm", at_most=9),))
     comparison = done(prepared, 0)
     assert len(comparison.learners[0].losses) == 12 > len(comparison.learners[1].losses)
     (notice,) = comparison.verdict().notices
@@ -228,17 +228,17 @@ def test_a_run_that_diverges_is_told_and_the_others_go_on():
     [
         ("[a]\ntitle = 'A'", "the experiment a is not whole"),
         (
-            "[a]\ntitle='A'\ncompares=''\nlook_for=''\nclaim=''\nsource=''\nsteps=1\ntask='copy'\n"
+            "[a]\ntitle='A'\ncompares=''\nlook_for=''\nclaim=''\nsource=''\nsteps=1\nseconds=1\ntask='copy'\n"
             "runs=[{name='x'}, {name='y'}]\nholds=[{measure='luck', run='x', at_least=1}]",
             "measures “luck”",
         ),
         (
-            "[a]\ntitle='A'\ncompares=''\nlook_for=''\nclaim=''\nsource=''\nsteps=1\ntask='copy'\n"
+            "[a]\ntitle='A'\ncompares=''\nlook_for=''\nclaim=''\nsource=''\nsteps=1\nseconds=1\ntask='copy'\n"
             "runs=[{name='x'}, {name='y'}]\nholds=[{measure='training loss', run='z', at_least=1}]",
             "has no run “z”",
         ),
         (
-            "[a]\ntitle='A'\ncompares=''\nlook_for=''\nclaim=''\nsource=''\nsteps=1\ntask='copy'\n"
+            "[a]\ntitle='A'\ncompares=''\nlook_for=''\nclaim=''\nsource=''\nsteps=1\nseconds=1\ntask='copy'\n"
             "runs=[{name='x'}, {name='y'}]\nholds=[{measure='training loss', run='x'}]",
             "states neither or both",
         ),

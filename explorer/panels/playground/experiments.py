@@ -1,0 +1,148 @@
+"""The page of prepared experiments: choose one, run it, and see its runs learn side by side and what came out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
+
+from explorer.panels.about import About
+from explorer.panels.playground import experiment_figures, experiment_words
+from explorer.panels.playground.plot_grid import PlotGrid
+from explorer.panels.playground.runs_table import RunsTable
+from explorer.paths import resource
+from explorer.session.experiment import ExperimentState
+from explorer.widgets.beside import flowing
+from explorer.widgets.choices_kept import Choice, data_choice
+from explorer.widgets.number_field import WholeBox
+from explorer.widgets.page import wrapped
+from explorer.widgets.plot.plot import Plot
+from explorer.widgets.whole_list_box import WholeListBox
+from models.training.prepared import Prepared, read_prepared
+
+FILE = resource("experiments.toml")
+
+_EMPTY = "Press Run, and a curve for each run grows here."
+_FIGURES = (
+    experiment_figures.training_loss,
+    experiment_figures.held_out_loss,
+    experiment_figures.tokens_right,
+    experiment_figures.sequences_right,
+)
+_NAMES = ("Loss of each batch", "Loss on held-out rows", "Held-out tokens right", "Held-out sequences right")
+
+
+class ExperimentsPage(QWidget):
+    run_asked = Signal(object, int)
+    """An experiment, and the seed for its runs."""
+    stop_asked = Signal()
+    chosen = Signal()
+    """Another experiment is shown."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.file = FILE
+        self._experiments: Mapping[str, Prepared] = read_prepared(self.file)
+        self._state: ExperimentState | None = None
+        self._build_choices()
+        self.compares, self.look_for = wrapped(), wrapped(role="title")
+        self.cost = wrapped(role="dim")
+        self.standing, self.remarks = wrapped(role="title"), wrapped(role="warning")
+        self.plots = tuple(Plot(name, 170, grows=True) for name in _NAMES)
+        for plot in self.plots:
+            plot.set_empty_text(_EMPTY)
+        self.grid = PlotGrid(self.plots)
+        self.table = RunsTable(experiment_words.meaning)
+        self.verdict, self.checks = wrapped(role="heading"), wrapped()
+        self.notices, self.meanings = wrapped(role="warning"), wrapped(role="dim")
+        self._lay_out()
+        self.experiment.currentIndexChanged.connect(self._on_chosen)
+        self.run.clicked.connect(lambda: self.run_asked.emit(self.prepared, self.seed.value()))
+        self.stop.clicked.connect(self.stop_asked)
+        self._show_prepared()
+        self.show_experiment(None)
+
+    def _build_choices(self) -> None:
+        self.experiment = WholeListBox()
+        self.experiment.setMinimumContentsLength(30)
+        self.experiment.setAccessibleName("Experiment")
+        self.experiment.setToolTip("What is compared")
+        for prepared in self._experiments.values():
+            self.experiment.addItem(prepared.title, prepared.name)
+        self.seed = WholeBox()
+        self.seed.setRange(0, 999_999)
+        self.seed.setAccessibleName("Seed")
+        self.seed.setToolTip("Decides the first weights and the rows of every run: the same seed, the same runs")
+        self.run, self.stop = QPushButton("Run"), QPushButton("Stop")
+        self.run.setProperty("role", "primary")
+        self.run.setToolTip("Train all runs from the beginning, side by side; those before go")
+        self.stop.setToolTip("End the runs where they stand")
+
+    def _lay_out(self) -> None:
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 2, 6, 4)
+        column.setSpacing(8)
+        label = QLabel("Seed")
+        label.setBuddy(self.seed)
+        column.addWidget(flowing(self.experiment, flowing(label, self.seed), self.run, self.stop))
+        for text in (self.compares, self.look_for, self.cost, self.standing, self.remarks, self.verdict, self.checks):
+            column.addWidget(text)
+        column.addWidget(self.notices)
+        column.addWidget(self.grid, 1)
+        column.addWidget(self.table)
+        column.addWidget(self.meanings)
+
+    @property
+    def prepared(self) -> Prepared:
+        """The experiment that is chosen."""
+        return self._experiments[self.experiment.currentData()]
+
+    def kept(self) -> dict[str, Choice | QWidget]:
+        """What a session file keeps, by name."""
+        return {"experiment": data_choice(self.experiment), "seed of the experiment": self.seed}
+
+    def about(self) -> About:
+        return experiment_words.about(self._state, self.prepared)
+
+    def show_experiment(self, experiment: ExperimentState | None) -> None:
+        """Show where the experiment of this window stands, if it is the one that is chosen."""
+        self._state = experiment
+        self.stop.setEnabled(experiment is not None and experiment.is_under_way and not experiment.is_stopping)
+        here = experiment if experiment is not None and experiment.prepared.name == self.prepared.name else None
+        for plot, figure in zip(self.plots, _FIGURES, strict=True):
+            plot.set_figure(figure(here))
+        if here is None:
+            self.table.show_figures((), {})
+            self._say(standing=experiment_words.elsewhere(experiment))
+            return
+        figures = experiment_words.figures(here)
+        self.table.show_figures([run.name for run in here.prepared.runs], figures)
+        ended = here.ended
+        self._say(
+            standing=experiment_words.standing(here),
+            remarks="\n".join(experiment_words.remarks(here)),
+            verdict=experiment_words.verdict(here),
+            checks=experiment_words.checks(here),
+            notices="" if ended is None else "\n".join(ended.notices),
+            meanings="\n".join(filter(None, map(experiment_words.meaning, figures))),
+        )
+
+    def _say(self, **texts: str) -> None:
+        """Texts by the name of their label; those that are not named say nothing."""
+        for name in ("standing", "remarks", "verdict", "checks", "notices", "meanings"):
+            label: QLabel = getattr(self, name)
+            text = texts.get(name, "")
+            label.setText(text)
+            label.setVisible(bool(text))
+
+    def _on_chosen(self) -> None:
+        self._show_prepared()
+        self.show_experiment(self._state)
+        self.chosen.emit()
+
+    def _show_prepared(self) -> None:
+        prepared = self.prepared
+        self.compares.setText(prepared.compares)
+        self.look_for.setText(f"Look for: {prepared.look_for}")
+        self.cost.setText(f"{experiment_words.cost(prepared)} Source: {prepared.source}.")
