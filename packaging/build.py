@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import lzma
 import os
 import platform
 import shutil
@@ -17,7 +18,10 @@ import subprocess
 import sys
 import tarfile
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -170,10 +174,32 @@ def tar_xz(folder: Path, path: Path) -> Path:
         info.uname = info.gname = ""
         return info
 
-    with tarfile.open(path, "w:xz", preset=6) as archive:
-        for file in sorted(folder.rglob("*")):
-            archive.add(file, f"{folder.name}/{file.relative_to(folder)}", recursive=False, filter=plain)
+    with compressed(path) as file, tarfile.open(fileobj=file, mode="w|") as archive:
+        for found in sorted(folder.rglob("*")):
+            archive.add(found, f"{folder.name}/{found.relative_to(folder)}", recursive=False, filter=plain)
     return path
+
+
+@contextmanager
+def compressed(path: Path) -> Iterator[IO[bytes]]:
+    """A file that is compressed while it is written: by xz on all cores, or where that is not installed on one."""
+    tool = shutil.which("xz")
+    if tool is None:
+        with lzma.open(path, "wb", preset=6) as file:
+            yield file
+        return
+    # in blocks of one size whatever the number of cores, which decides nothing else
+    command = [tool, "-6", "--threads=0", "--block-size=64MiB", "--stdout"]
+    with path.open("wb") as target:
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=target)
+        assert process.stdin is not None
+        try:
+            yield process.stdin
+        finally:
+            process.stdin.close()
+            code = process.wait()
+    if code:
+        raise subprocess.CalledProcessError(code, command)
 
 
 if __name__ == "__main__":

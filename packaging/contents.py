@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 from packaging.utils import canonicalize_name
@@ -17,31 +18,16 @@ IDENTIFIER = "org.attentionexplorer.AttentionExplorer"
 EXTRAS = ("gguf", "adapters", "spread")
 """Of pyproject.toml: nothing can be installed into a frozen program, so what they bring comes along."""
 
-EXCLUDED_MODULES = [
-    # found by the analysis in imports that are never reached
-    *("tkinter", "IPython", "matplotlib", "pandas", "scipy", "sklearn", "networkx", "lxml", "numba", "cupy", "jax"),
-    *("pytest", "_pytest", "hypothesis", "mypy", "setuptools", "pip", "wheel", "pkg_resources", "_distutils_hack"),
-    *(
-        "rich",
-        "typer",
-        "pygments",
-        "shellingham",
-        "tensorboard",
-        "torchvision",
-        "torchaudio",
-        "librosa",
-        "sentencepiece",
-    ),
-    *("tensorflow", "flax", "onnx", "onnxruntime", "boto3", "pydoc_data", "lib2to3", "idlelib", "turtledemo"),
-    # downloads are written by code of ours
-    "hf_xet",
-    # found beside optional imports of others: keyrings, servers, databases, terminals
-    *("cryptography", "keyring", "secretstorage", "OpenSSL", "sqlite3", "readline", "curses", "ensurepip"),
-    "torch.utils.tensorboard",
-    # Qt that is never drawn with
-    *(f"PySide6.{name}" for name in ("QtQml", "QtQuick", "QtNetwork", "QtSql", "QtTest")),
+EXCLUDED_MODULES = (
+    # imports of others that are never reached: windows of Python's own, test programs, databases, terminals
+    *("tkinter", "pydoc_data", "lib2to3", "idlelib", "turtledemo", "ensurepip", "sqlite3", "readline", "curses"),
+    *("torch.utils.tensorboard", "PIL._imagingtk", "PIL.ImageTk"),
+    *("PIL._avif", "PIL.AvifImagePlugin"),  # pictures are opened in the formats of models/files/pictures.py
+    # Qt that is never drawn with; pyqtgraph asks for OpenGL where somebody switches it on
+    *(f"PySide6.{name}" for name in ("QtQml", "QtQuick", "QtNetwork", "QtSql", "QtTest", "QtOpenGL", "QtOpenGLWidgets")),
     *(f"PySide6.{name}" for name in ("QtPrintSupport", "QtDesigner", "QtHelp", "QtUiTools", "QtXml", "QtConcurrent")),
-]
+)
+"""Of what is required, and of Python's own."""
 
 _QT_PLUGINS = {
     "platforms": ("qxcb", "qwayland", "qoffscreen", "qminimal", "qwindows", "qcocoa"),
@@ -61,9 +47,13 @@ _UNUSED = re.compile(
     r"PySide6/(Qt/)?(translations|qml|metatypes|libexec|typesystems|include|glue|doc|support|scripts)/"
     r"|PySide6/.*\.pyi$|PySide6/Assistant|torch/(test|include|share)/|torch/bin/(?!torch_shm_manager)|torch/lib/[^/]*(test|jitbackend)[^/]*$"
     r"|/tests?/(?!.*\.(so|pyd)$)|\.(h|hpp|cuh|cmake|pyi|lib|a)$|/modular_\w+\.py$"
-    r"|libQt6(Qml|Quick|VirtualKeyboard|Network|Pdf|Sql|EglF[Ss])[\w.]*$"
+    r"|libQt6(OpenGLWidgets|Qml|Quick|VirtualKeyboard|Network|Pdf|Sql|EglF[Ss])[\w.]*$"
     # GTK's theme is not used; what it stands on is the desktop's own
     r"|(^|/)lib(gtk-3|gdk-3|gdk_pixbuf-2|gio-2|cairo|cairo-gobject|pango\w*-1|atk-1|atk-bridge-2|atspi|epoxy)[\w.-]*\.so"
+    # the build computer's, which torch would ask for by name
+    r"|^libcudart\.so$"
+    # lists of a distribution's files, which are other files here
+    r"|\.dist-info/(RECORD|sboms/.*)$"
     r"|(^|/)lib(systemd|gcrypt|gpg-error|krb5|gssapi_krb5|k5crypto|mount|blkid|selinux|pixman-1|readline|tinfo|sqlite3)\.so"
 )
 
@@ -119,6 +109,18 @@ NOT_FROZEN = frozenset(
 def frozen() -> tuple[str, ...]:
     """The distributions whose code is in the bundle."""
     return tuple(name for name in requirements() if name not in NOT_FROZEN)
+
+
+def excluded_modules() -> list[str]:
+    """EXCLUDED_MODULES, and whatever else is installed beside what is required: libraries import it where it is there,
+    and the bundle must not depend on that, nor hold what its list of licences does not name."""
+    kept = {*frozen(), "attention-explorer"}
+    others = (
+        module
+        for module, owners in packages_distributions().items()
+        if module.isidentifier() and kept.isdisjoint(map(canonicalize_name, owners))
+    )
+    return sorted({*EXCLUDED_MODULES, *others})
 
 
 def data_files() -> list[tuple[str, str]]:
@@ -179,6 +181,13 @@ def info_plist() -> dict[str, object]:
                 "LSHandlerRank": "Owner",
                 "LSItemContentTypes": [f"{IDENTIFIER}.session"],
             },
+            {
+                "CFBundleTypeName": "Attention Explorer lesson",
+                "CFBundleTypeExtensions": ["lesson"],
+                "CFBundleTypeRole": "Viewer",
+                "LSHandlerRank": "Owner",
+                "LSItemContentTypes": [f"{IDENTIFIER}.lesson"],
+            },
         ],
         "UTExportedTypeDeclarations": [
             {
@@ -186,6 +195,12 @@ def info_plist() -> dict[str, object]:
                 "UTTypeDescription": "Attention Explorer session",
                 "UTTypeConformsTo": ["public.data"],
                 "UTTypeTagSpecification": {"public.filename-extension": ["attn"]},
+            },
+            {
+                "UTTypeIdentifier": f"{IDENTIFIER}.lesson",
+                "UTTypeDescription": "Attention Explorer lesson",
+                "UTTypeConformsTo": ["public.plain-text"],
+                "UTTypeTagSpecification": {"public.filename-extension": ["lesson"]},
             },
         ],
     }

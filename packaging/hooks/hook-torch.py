@@ -14,7 +14,13 @@ _, FOLDER = get_package_paths("torch")
 _TESTS = ("test", "jitbackend", "backend_with_compiler", "aoti_custom_ops")
 
 
+# Of torch's own tests these are imported outside of them: by torch.utils.checkpoint and torch._refs.
+_TESTS_IMPORTED = ("__init__", "logging_tensor", "common_dtype")
+
+
 def _is_used(name: str) -> bool:
+    if name.startswith("torch.testing._internal."):
+        return name.rpartition(".")[2] in _TESTS_IMPORTED
     return not name.startswith(("torch.utils.tensorboard", "torch._vendor.quack"))
 
 
@@ -34,6 +40,7 @@ for path in Path(FOLDER).rglob("*.py"):
 
 warn_on_missing_hiddenimports = False
 hiddenimports = collect_submodules("torch", filter=_is_used)
+excludedimports = [name for name in module_collection_mode if not _is_used(name)]
 binaries = [
     (source, target)
     for source, target in collect_dynamic_libs("torch", search_patterns=[*PY_DYLIB_PATTERNS, "*.so.*"])
