@@ -84,14 +84,22 @@ def freeze(out: Path, work: Path) -> None:
         strip(out / NAME)
 
 
+STRIPPED = (
+    *("torch/lib/*.so*", "libpython*.so*", "python3.*/lib-dynload/*.so"),
+    *("tokenizers/*.so", "safetensors/*.so", "yaml/*.so", "regex/*.so", "psutil/*.so"),
+)
+"""Libraries that keep symbols for debuggers. Those of numpy and pillow do too, but patchelf has changed them, and strip
+may break what it has changed."""
+
+
 def strip(folder: Path) -> None:
-    """Take the symbols for debuggers out of libraries that keep them. What patchelf has changed is left alone."""
+    """Take those symbols out."""
     tool = shutil.which("strip")
     if tool is None:
         print("strip is not installed: libraries keep their symbols")
         return
     inner = folder / "_internal"
-    for path in (*inner.glob("torch/lib/*.so*"), *inner.glob("libpython*.so*")):
+    for path in (path for pattern in STRIPPED for path in inner.glob(pattern)):
         subprocess.run([tool, "--strip-unneeded", str(path)], check=True)
 
 

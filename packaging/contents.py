@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import re
 import sys
+import tomllib
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
+from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from explorer import licences
@@ -24,8 +26,9 @@ EXCLUDED_MODULES = (
     *("torch.utils.tensorboard", "PIL._imagingtk", "PIL.ImageTk"),
     *("PIL._avif", "PIL.AvifImagePlugin"),  # pictures are opened in the formats of models/files/pictures.py
     # Qt that is never drawn with; pyqtgraph asks for OpenGL where somebody switches it on
-    *(f"PySide6.{name}" for name in ("QtQml", "QtQuick", "QtNetwork", "QtSql", "QtTest", "QtOpenGL", "QtOpenGLWidgets")),
-    *(f"PySide6.{name}" for name in ("QtPrintSupport", "QtDesigner", "QtHelp", "QtUiTools", "QtXml", "QtConcurrent")),
+    *(f"PySide6.{name}" for name in ("QtOpenGL", "QtOpenGLWidgets", "QtQml", "QtQuick", "QtNetwork", "QtSql")),
+    *(f"PySide6.{name}" for name in ("QtTest", "QtPrintSupport", "QtDesigner", "QtHelp", "QtUiTools", "QtXml")),
+    "PySide6.QtConcurrent",
 )
 """Of what is required, and of Python's own."""
 
@@ -80,12 +83,19 @@ def made_folder() -> str:
 
 
 def requirements() -> tuple[str, ...]:
-    """Every distribution that the program stands on, by its normalized name: those in pyproject.toml and theirs."""
-    import tomllib
+    """Every distribution that the program stands on, by its normalized name: those in pyproject.toml and theirs.
 
+    Raises:
+        ValueError: one of pyproject.toml is not installed, and what is frozen would lack it.
+    """
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
-    return tuple(licences.installed([*project["dependencies"], *(line for name in EXTRAS for line in extras[name])]))
+    lines = [*project["dependencies"], *(line for name in EXTRAS for line in extras[name])]
+    found = tuple(licences.installed(lines))
+    lacking = {canonicalize_name(Requirement(line).name) for line in lines} - set(found)
+    if lacking:
+        raise ValueError(f"not installed: {', '.join(sorted(lacking))}. Run: pip install '.[{','.join(EXTRAS)}]'")
+    return found
 
 
 NOT_FROZEN = frozenset(
@@ -101,6 +111,12 @@ NOT_FROZEN = frozenset(
         "hf-xet",
         "markdown-it-py",
         "mdurl",
+        # what typer brings
+        "annotated-doc",
+        "annotated-types",
+        "pydantic",
+        "pydantic-core",
+        "typing-inspection",
     )
 )
 """Requirements of others whose modules are not in the bundle (EXCLUDED_MODULES)."""

@@ -1,7 +1,7 @@
 """transformers: every family, with its source, which its lazy loading reads to know what each module holds.
 
-Left out: sources that its files were generated from (`modular_*`, never imported), its command line, exporters, and what
-prepares sound and films, or several kinds of input at once: the program gives models text, or a picture.
+Left out: sources that its files were generated from (`modular_*`, never imported), its command line, exporters, and
+what prepares sound and films, or several kinds of input at once: the program gives models text, or a picture.
 """
 
 from PyInstaller.utils.hooks import collect_submodules

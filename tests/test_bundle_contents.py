@@ -1,0 +1,86 @@
+"""What goes into the frozen program and what stays out, as far as that can be told without a build."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from explorer import licences
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="module")
+def contents() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("contents", ROOT / "packaging" / "contents.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_what_else_is_installed_stays_out(contents: ModuleType) -> None:
+    excluded = set(contents.excluded_modules())
+    assert {"pytest", "mypy", "hypothesis", "tkinter"} <= excluded
+    assert excluded.isdisjoint({"explorer", "models", "torch", "transformers", "numpy", "PIL", "yaml", "PySide6"})
+
+
+def test_a_requirement_that_is_not_installed_is_refused(contents: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = licences.installed
+    monkeypatch.setattr(licences, "installed", lambda lines: [name for name in found(lines) if name != "msgspec"])
+    with pytest.raises(ValueError, match=r"not installed: msgspec\. Run: pip install"):
+        contents.requirements()
+
+
+def test_nothing_that_stays_out_is_imported_by_the_program(contents: ModuleType) -> None:
+    """By the window, by opening a checkpoint and running it, and by training."""
+    code = (
+        "import sys; at_first = set(sys.modules); import models, explorer.window.contents, explorer.headless, "
+        "explorer.self_test, models.training.training_process, models.opening.trial_process, "
+        "models.text.template_limits\n"
+        "models.run(models.open_checkpoint('story-gpt'), 'Tom fell.')\n"
+        "print(*set(sys.modules) - at_first)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    imported = set(done.stdout.split())
+    assert "torch" in imported
+    assert sorted(imported & set(contents.excluded_modules())) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "is_kept"),
+    [
+        ("torch/lib/libtorch_cpu.so", True),
+        ("torch/include/ATen/ATen.h", False),
+        ("PySide6/Qt/plugins/platforms/libqxcb.so", True),
+        ("PySide6/Qt/plugins/sqldrivers/libqsqlite.so", False),
+        ("PySide6\\plugins\\platforms\\qwindows.dll", True),
+        ("PySide6/Qt/translations/qt_de.qm", False),
+        ("libcudart.so", False),  # of the computer that builds
+        ("nvidia/cuda_runtime/lib/libcudart.so.12", True),  # of a torch for such devices
+        ("torch-2.13.0.dist-info/RECORD", False),
+        ("torch-2.13.0.dist-info/METADATA", True),
+        ("transformers/models/gpt2/modeling_gpt2.py", True),
+        ("transformers/models/gemma2/modular_gemma2.py", False),
+    ],
+)
+def test_files_that_are_kept(contents: ModuleType, name: str, is_kept: bool) -> None:
+    assert contents.is_used(name) is is_kept
+
+
+def test_a_mac_is_told_of_both_kinds_of_files(contents: ModuleType) -> None:
+    told = contents.info_plist()
+    types = {kind["UTTypeIdentifier"]: kind["UTTypeTagSpecification"] for kind in told["UTExportedTypeDeclarations"]}
+    for kind in told["CFBundleDocumentTypes"]:
+        (identifier,) = kind["LSItemContentTypes"]
+        assert types[identifier]["public.filename-extension"] == kind["CFBundleTypeExtensions"]
+    script = (ROOT / "packaging" / "windows" / "attention-explorer.iss").read_text("utf-8")
+    opened = {extension for kind in told["CFBundleDocumentTypes"] for extension in kind["CFBundleTypeExtensions"]}
+    assert opened == set(re.findall(r"Classes\\\.(\w+)\\OpenWithProgids", script)) == {"attn", "lesson"}
