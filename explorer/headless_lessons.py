@@ -120,12 +120,12 @@ def _said_otherwise(window: MainWindow, guide: LessonGuide) -> str:
             for choice, value in choices.items():
                 if chosen.get(choice) != value:
                     return f"“{choice}” of the panel {name} is {chosen.get(choice)!r}, and not {value!r}"
-        if step.point is not None and guide.place() is None:
-            return f"there is no {step.point} to point at"
     if step.state is not None:
         shown = guide.opened.states[step.state - 1].document
         if (state.document.checkpoint, state.document.inputs) != (shown.checkpoint, shown.inputs):
             return "what is on screen is not what it shows"
+    if step.point is not None and guide.place() is None:
+        return f"there is no {step.point} to point at"
     for text, statement in zip(step.check, step.checks, strict=True):
         if not statement.holds(figures):
             found = ", ".join(f"{name} is {figures[name]!r}" for name in sorted(statement.names))

@@ -19,9 +19,9 @@ from explorer.session.intents import (
     SelectQuery,
 )
 from explorer.session.named_tokens import Count, Place, Word
-from explorer.session.state import Selection, State, site_of
+from explorer.session.state import Document, Selection, State, site_of
 from explorer.session.texts import alone
-from models.protocol.named_tokens import position_of
+from models.protocol.named_tokens import Named, named, position_of
 from models.protocol.values import SiteRef, Token, site_tokens
 
 
@@ -98,6 +98,27 @@ class Goal(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         site = site_of(ran, self.site or state.selection.site)
         queries, keys = (ran.tokens, ran.tokens) if site is None else site_tokens(ran, site)
         return _place(self.query, self.query_place, queries), _place(self.key, self.key_place, keys)
+
+
+def goal_at(document: Document, state: State) -> Goal:
+    """The place that is selected in a document, its tokens called as those of the run on screen."""
+    selection, ran = document.selection, state.ran
+    site, query, key = selection.site, Named("", 0), Named("", 0)
+    found = None if ran is None else site_of(ran, site)
+    if ran is not None:
+        queries, keys = (ran.tokens, ran.tokens) if found is None else site_tokens(ran, found)
+        query = named(selection.query, queries) if 0 <= selection.query < len(queries) else query
+        key = named(selection.key, keys) if 0 <= selection.key < len(keys) else key
+    return Goal(
+        checkpoint=document.checkpoint,
+        stack="decoder" if site is None else site.stack,  # type: ignore[arg-type]
+        layer=None if site is None else site.layer,
+        head=selection.head,
+        query=query.word or None,
+        query_place=query.place,
+        key=key.word or None,
+        key_place=key.place,
+    )
 
 
 def _place(word: str | None, place: int, tokens: Sequence[Token]) -> int | None:

@@ -11,10 +11,22 @@ import msgspec
 from explorer.session import attn, lesson_files
 from explorer.session.kept import KeptState, SessionFile, named
 from explorer.session.lesson_files import LessonError
-from explorer.session.lessons import MOST_STEPS, Ask, Figure, Hide, Lesson, OpenLesson, Option, Step, figures_in
+from explorer.session.lessons import (
+    MOST_STEPS,
+    OF_SCENES,
+    Ask,
+    Figure,
+    Hide,
+    Lesson,
+    OpenLesson,
+    Option,
+    Step,
+    figures_in,
+)
 from explorer.session.scenes import check_state
 from explorer.session.state import CorpusChoice, State
 from explorer.session.statements import statement
+from explorer.session.tours import Part
 from models.protocol.facts import FactKind, OfCell, OfMap, OfModel, OfRow
 
 Way = Literal["options", "number", "click", "word"]
@@ -95,6 +107,7 @@ class DraftStep:
     ask: DraftAsk | None = None
     state: KeptState | None = None
     text_size: float | None = None
+    point: Part | None = None  # what is ringed
     was: Step | None = None
 
     @classmethod
@@ -106,6 +119,7 @@ class DraftStep:
             ask=None if step.ask is None else DraftAsk.of(step.ask),
             state=state,
             text_size=step.text_size if step.show is None else step.show.text_size,
+            point=step.point,
             was=step,
         )
 
@@ -116,7 +130,8 @@ class DraftStep:
     def with_screen(self, state: KeptState, text_size: float | None) -> DraftStep:
         """Showing `state` in the place of what it showed."""
         was = None if self.was is None else msgspec.structs.replace(self.was, show=None, state=None, point=None)
-        return replace(self, state=state, text_size=text_size, was=was)
+        point = None if self.point in OF_SCENES else self.point
+        return replace(self, state=state, text_size=text_size, was=was, point=point)
 
     @property
     def figures(self) -> dict[str, Figure]:
@@ -141,7 +156,10 @@ class DraftStep:
     def step(self, state: int | None) -> Step:
         """As a file has it, showing the `state` of this number. ValueError, with a clause, where it is not complete."""
         ask = None if self.ask is None else self.ask.ask()
-        parts = {"title": self.title, "say": self.say, "notes": self.notes, "figures": self.figures, "ask": ask}
+        parts = {
+            **{"title": self.title, "say": self.say, "notes": self.notes, "figures": self.figures},
+            **{"ask": ask, "point": self.point},
+        }
         if self.was is None:
             return Step(**parts, state=state, text_size=self.text_size)  # type: ignore[arg-type]
         show = self.was.show

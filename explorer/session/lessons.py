@@ -38,6 +38,9 @@ Guess = Literal["weight", "row", "next"]
 COMING = "…"
 """Stands for a figure that is being computed."""
 
+OF_SCENES: tuple[Part, ...] = ("panel", "checkpoint")
+"""What can be pointed at where a scene says which it is; the rest is what is selected."""
+
 _Title = Annotated[str, Meta(min_length=1, max_length=60)]
 _Prose = Annotated[str, Meta(max_length=6000)]
 _Sentence = Annotated[str, Meta(min_length=1, max_length=600)]
@@ -168,7 +171,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     show: Scene | None = None
     state: Annotated[int, Meta(ge=1, le=100)] | None = None  # of the states in a .lesson file, from 1
     text_size: float | None = None  # of the window's text, where 1 is the person's own; a scene has one of its own
-    point: Part | None = None  # what is ringed: a place of the scene
+    point: Part | None = None  # what is ringed: a place of what it shows
     figures: Annotated[dict[_Name, Figure], Meta(max_length=MOST_FACTS)] = {}
     check: Annotated[tuple[_Said, ...], Meta(max_length=20)] = ()
     ask: Ask | None = None
@@ -182,8 +185,10 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         if self.show is not None and self.text_size is not None:
             raise ValueError("its text size stands beside what it shows, and belongs into it")
         check_text_size(self.text_size)
-        if self.point is not None and self.show is None:
-            raise ValueError("it points at a place of a scene, and has none")
+        if self.point is not None and self.show is None and self.state is None:
+            raise ValueError("it points at a place of what it shows, and shows nothing")
+        if self.point in OF_SCENES and self.show is None:
+            raise ValueError(f"it points at the {self.point} of a scene, and has none")
         used = [*figures_in(self.say), *(name for s in self.checks for name in s.names)]
         used += [] if self.ask is None else list(self.ask.names)
         for name in used:

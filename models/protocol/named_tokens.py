@@ -16,6 +16,12 @@ class Named:
     place: int = 1
 
 
+def named(position: int, tokens: Sequence[Token]) -> Named:
+    """How the token at a position is called. IndexError where there is none."""
+    word = tokens[position].word
+    return Named(word, sum(token.word == word for token in tokens[: position + 1]))
+
+
 def position_of(word: str, place: int, tokens: Sequence[Token]) -> int | None:
     """The position of the `place`-th token (from 1) that is called `word`; None where there are fewer."""
     alike = [position for position, token in enumerate(tokens) if token.word == word]

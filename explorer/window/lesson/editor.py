@@ -7,13 +7,16 @@ from dataclasses import replace
 
 from PySide6.QtCore import QEvent, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QKeySequence
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFormLayout, QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from explorer.session.lesson_drafts import STANDING, Draft, DraftStep
+from explorer.session.lessons import OF_SCENES
 from explorer.session.scenes import LARGEST_TEXT, SMALLEST_TEXT
 from explorer.session.statements import Value
+from explorer.session.tours import Part
 from explorer.widgets.number_field import WholeBox
 from explorer.widgets.page import scrolling, wrapped
+from explorer.widgets.whole_list_box import WholeListBox
 from explorer.window.lesson.question_form import QuestionForm
 from explorer.window.lesson.step_list import StepList
 from explorer.window.lesson.text_form import TextField, TextForm
@@ -50,6 +53,15 @@ FIGURES: dict[FactKind, str] = {
     "query parameters": "Parameters of the query matrices",
 }
 """What a person can put into a text or ask for, in the words of the window."""
+
+_RINGS: dict[Part, str] = {
+    "cell": "The selected cell",
+    "head": "The selected head",
+    "token": "The query",
+    "block": "The button that blocks the cell",
+    "panel": "The panel's tab",
+    "checkpoint": "The model",
+}
 
 _NAMED = tuple((FIGURES[kind], name) for name, kind in STANDING.items())
 _NUMBERS = tuple((text, name) for text, name in _NAMED if STANDING[name] not in WORDS)
@@ -94,6 +106,7 @@ class EditorColumn(QWidget):
         self.step_title = QLineEdit()
         self.text = TextForm(_NAMED)
         self.notes = TextField("Notes for the teacher", 2)
+        self.ring = WholeListBox()
         self.text_size = WholeBox()
         self.question = QuestionForm(_SHARES_FIRST)
         self.invitation = wrapped(_INVITATION, "dim")
@@ -123,6 +136,8 @@ class EditorColumn(QWidget):
         self.step_title.setPlaceholderText("Title of the step")
         self.step_title.setAccessibleName("Title of the step")
         self.notes.setPlaceholderText("For whoever gives the lesson; the class does not see them.")
+        self.ring.setMinimumContentsLength(14)
+        self.ring.setToolTip("What the step points at; of the cell, head and token those that are selected in it")
         self.text_size.setRange(round(SMALLEST_TEXT * 100), round(LARGEST_TEXT * 100))
         self.text_size.setSingleStep(10)
         self.text_size.setSuffix(" %")
@@ -152,6 +167,7 @@ class EditorColumn(QWidget):
         self.notes.edited.connect(lambda text: self._edit("notes", notes=text))
         self.question.edited.connect(lambda ask, part: self._edit(part and f"ask {part}", ask=ask))
         self.text_size.valueChanged.connect(self._on_text_size)
+        self.ring.activated.connect(lambda _: self._edit("", point=self.ring.currentData()))
         for field in (self.text, self.notes, self.question.question, self.question.reveal):
             field.refused.connect(self.refused)
         self.list.chosen.connect(self.chosen)
@@ -194,12 +210,9 @@ class EditorColumn(QWidget):
         inner = QVBoxLayout(page)
         inner.setContentsMargins(2, 4, 6, 4)
         inner.setSpacing(8)
-        sized = QHBoxLayout()
-        size_label = QLabel("Text &size")
-        size_label.setBuddy(self.text_size)
-        sized.addWidget(size_label)
-        sized.addWidget(self.text_size)
-        sized.addStretch(1)
+        sized = QFormLayout()
+        for label, field in (("&Ring around", self.ring), ("Text &size", self.text_size)):
+            sized.addRow(_titled(label, field), field)
         inner.addWidget(self.shows)
         inner.addWidget(self.step_title)
         inner.addWidget(self.text)
@@ -265,6 +278,18 @@ class EditorColumn(QWidget):
         self.notes.set_text(step.notes)
         self.text_size.setValue(round(100 * (step.text_size or 1.0)))
         self.shows.setText(_shown_by(step))
+        self._fill_ring(step)
+
+    def _fill_ring(self, step: DraftStep) -> None:
+        """What can be pointed at depends on what there is to be seen."""
+        listed: dict[Part | None, str] = {None: "Nothing"}
+        if step.has_screen:
+            listed |= {part: text for part, text in _RINGS.items() if step.state is None or part not in OF_SCENES}
+        if list(listed) != [self.ring.itemData(i) for i in range(self.ring.count())]:
+            self.ring.clear()
+            for part, text in listed.items():
+                self.ring.addItem(text, part)
+        self.ring.setCurrentIndex(list(listed).index(step.point))
 
     def show_figures(self, figures: Mapping[str, Value], said: str) -> None:
         """The figures of the chosen step that are known, and its text with them."""

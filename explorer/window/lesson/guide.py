@@ -10,6 +10,7 @@ from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QWidget
 
 from explorer.panels.base import Place
+from explorer.session.goals import goal_at
 from explorer.session.kept import KeptState
 from explorer.session.lessons import Ask, OpenLesson, Step
 from explorer.session.placed import Placed
@@ -289,10 +290,12 @@ class LessonGuide(QObject):
     def place(self) -> Place | None:
         """What the step points at, where that is on screen."""
         step = self.step
-        goal = None if step is None else step.goal
-        if step is None or step.point is None or goal is None or not self.is_settled:
+        if step is None or step.point is None or not self.is_settled:
             return None
-        return place_of(self._contents, step.point, goal, self._contents.session.state)
+        state, goal = self._contents.session.state, step.goal
+        if goal is None and step.state is not None:
+            goal = goal_at(self.opened.states[step.state - 1].document, state)
+        return None if goal is None else place_of(self._contents, step.point, goal, state)
 
     def _point(self) -> None:
         place = self.place()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QDropEvent, QKeyEvent
+from PySide6.QtGui import QDrag, QDropEvent, QKeyEvent
 from PySide6.QtWidgets import QAbstractItemView, QListWidget
 
 _SHOWN = 6, 3
@@ -45,6 +45,15 @@ class StepList(QListWidget):
         most, least = _SHOWN
         self.setFixedHeight(row * min(max(self.count(), least), most) + 2 * self.frameWidth() + 14)
 
+    def startDrag(self, actions: Qt.DropAction) -> None:
+        """As Qt does, but that after a move it takes away the row which is chosen then."""
+        indexes = self.selectedIndexes()
+        if indexes:
+            drag = QDrag(self)
+            drag.setMimeData(self.model().mimeData(indexes))
+            drag.setPixmap(self.viewport().grab(self.visualRect(indexes[0])))
+            drag.exec(Qt.DropAction.MoveAction)
+
     def dropEvent(self, event: QDropEvent) -> None:
         """Say where it was let go; whoever fills the list moves it."""
         row, at = self.currentRow(), event.position().toPoint()
@@ -52,8 +61,7 @@ class StepList(QListWidget):
         to = under.row() if under.isValid() else self.count()
         if under.isValid() and at.y() > self.visualRect(under).center().y():
             to += 1
-        event.setDropAction(Qt.DropAction.CopyAction)  # after a move Qt takes away the row that was dragged
-        event.accept()
+        event.acceptProposedAction()
         self._move(row, to - 1 if to > row else to)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from PySide6.QtWidgets import QApplication
 
-from explorer.session.goals import Goal
+from explorer.session.goals import Goal, goal_at
 from explorer.session.intents import (
     Arrived,
     BlockCell,
@@ -43,6 +43,16 @@ def settled(state: State) -> State:
     inputs = state.document.inputs
     ran = answers.changed(answers.ran(2, inputs.prompt), interventions=inputs.interventions)
     return after(state, ran)
+
+
+@pytest.mark.parametrize("query", range(3))
+def test_what_is_selected_has_names_that_lead_back_to_it(running: State, query: int) -> None:
+    state = settled(after(running, SetText("Tom and Tom")))
+    there = after(state, SelectHead(SITE, 3), SelectCell(query, 0))
+    goal = goal_at(there.document, there)
+    assert goal.holds(there, ())
+    assert (goal.cell(there), goal.query_place) == ((query, 0), 2 if query == 2 else 1)
+    assert goal_at(there.document, State()).query is None
 
 
 @pytest.mark.parametrize("name", GOALS)

@@ -55,6 +55,8 @@ def test_figures_are_those_that_are_named() -> None:
         (Draft(steps=(step("A", ask=DraftAsk(options=(("x", "y = 1"), ("z", ""))),),)), 1, "answer B of its question"),
         (Draft(steps=(step("A", ask=DraftAsk(options=(("x", "1"), ("z", "2"))),),)), 1, "is no statement"),
         (Draft(steps=(step("A", ask=DraftAsk(way="word", figure="next"),),)), 1, "step 1, ask.question"),
+        (Draft(steps=(DraftStep(title="A", point="cell"),)), 1, "shows nothing"),
+        (Draft(steps=(step("A", point="panel"),)), 1, "the panel of a scene"),
         (Draft(title="", steps=(step("A"),)), 0, "title"),
         (Draft(steps=(step("A", text_size=40.0),)), 1, "text size"),
     ],

@@ -13,6 +13,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMessageBox, QPushButton, QWidget
 
 from explorer.headless_lessons import checked
+from explorer.panels.head_map.panel import HeadMapPanel
 from explorer.panels.registry import TITLES
 from explorer.session import lesson_files
 from explorer.session.lessons import OpenLesson
@@ -26,6 +27,7 @@ from tests.explorer.real_window import (
     click_cell,
     click_head,
     opened_window,
+    panel_of,
     paste,
     press,
     settle,
@@ -161,6 +163,22 @@ def test_giving_it_brings_back_what_was_on_screen(window: MainWindow, making: Ma
     assert guide.column.text.toPlainText() == f"{figures['peak']} and {100 * float(figures['weight']):.1f} %"
     left(guide.column.end)
     assert making.column.isVisible()
+
+
+def test_a_ring_lies_around_the_cell_that_was_selected(window: MainWindow, making: Making) -> None:
+    click_cell(window, 9, 4)
+    add(window, "One")
+    ring = making.column.ring
+    ring.setCurrentIndex(ring.findData("cell"))
+    ring.activated.emit(ring.currentIndex())
+    click_cell(window, 3, 1)
+    settle(window)
+    left(making.column.try_it)
+    guide = window.lessons.guide
+    assert guide is not None
+    wait_until(lambda: guide.is_settled and window.is_settled())
+    heat_map = panel_of(window, HeadMapPanel).map
+    assert guide.place() == (heat_map, heat_map.cell_rect(9, 4).toAlignedRect())
 
 
 def test_what_is_changed_in_the_model_is_of_the_step(window: MainWindow, making: Making) -> None:
