@@ -233,6 +233,12 @@ class State:
         return replace(found, steps=self.snapshots) if found is not None and self.snapshots else found
 
     @property
+    def is_own_training(self) -> bool:
+        """Whether the open checkpoint is of the training of this window, which may write its last weights anew."""
+        training, own = self.training, self.learning
+        return training is not None and own is not None and training.reference == own.folder
+
+    @property
     def is_learning(self) -> bool:
         """Whether a model learns in this window."""
         return self.learning is not None and self.learning.is_under_way

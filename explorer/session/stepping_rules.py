@@ -47,6 +47,8 @@ def _at(state: State, step: int | None) -> State:
     training, loaded = state.training, state.results.loaded
     if training is None or loaded is None or state.loading is not None:
         return state
+    if step is None and state.is_own_training:
+        step = training.steps[-1]  # the same weights, in a file that stays as it is
     if step is not None and step not in training.steps:
         raise ValueError(f"There is no snapshot of step {step:,}.")
     reference = training.at(step)

@@ -11,7 +11,9 @@ _END = "the end"
 
 
 class StepSlider(QWidget):
-    """Each place of the slider is one snapshot; the last place is the end of the training. Arrow keys go by one."""
+    """Each place of the slider is one snapshot, and the last the end of the training, where it has one. Arrow keys go
+    by one.
+    """
 
     moved = Signal(object)  # by a person: to a step, or None for the end
     followed = Signal(bool)  # by a person
@@ -42,14 +44,14 @@ class StepSlider(QWidget):
         row.addWidget(self.label)
         row.addWidget(self.follow)
 
-    def show_steps(self, steps: tuple[int, ...], step: int | None, following: bool) -> None:
+    def show_steps(self, steps: tuple[int, ...], step: int | None, following: bool, has_end: bool = True) -> None:
         """Without emitting anything: the steps that there are, ascending, and the one that is shown, None for the end.
 
-        A step whose snapshot has gone is shown at the place where it was.
+        `has_end` says whether that can be chosen. A step whose snapshot has gone is shown at the place where it was.
         """
         self._steps = steps
         self.slider.blockSignals(True)
-        self.slider.setRange(0, len(steps))
+        self.slider.setRange(0, len(steps) if has_end else max(0, len(steps) - 1))
         self.slider.setValue(len(steps) if step is None else min(bisect_left(steps, step), len(steps) - 1))
         self.slider.blockSignals(False)
         longest = f"step {steps[-1]:,} of {steps[-1]:,}" if steps else _END

@@ -59,7 +59,7 @@ class StepBar(QWidget):
         if training is not None:
             asked = state.document.checkpoint if state.stepping is not None else training.at(training.step)
             step = None if asked == training.reference else int(asked.rpartition("@")[2])
-            self.steps.show_steps(training.steps, step, state.following)
+            self.steps.show_steps(training.steps, step, state.following, has_end=not state.is_own_training)
         self.setVisible(training is not None)
 
     def _look(self) -> None:

@@ -20,12 +20,14 @@ from explorer.session.intents import (
 )
 from explorer.session.session import Session
 from explorer.session.state import State
+from explorer.session.training import TrainingState
 from models.protocol.head import HeadRequest
 from models.protocol.loading import Loaded, LoadRequest
 from models.protocol.request import Failure
 from models.protocol.roles import RolesRequest, RolesView
 from models.protocol.running import ForwardRequest, Ran
 from models.protocol.stepping import Stepped, StepRequest
+from models.protocol.training_messages import Asked
 from models.protocol.trust import TrustRequest
 from models.protocol.values import SiteRef, TrainingSteps
 from tests.explorer.session import answers
@@ -212,3 +214,15 @@ def test_undo_goes_back_to_the_step_that_was_open_before_another_model(trained):
     session.dispatch(Arrived(answers.loaded("story-bert")))
     session.undo()
     assert session.state.loading == "m@20"
+
+
+def test_the_end_of_this_windows_own_training_is_its_newest_snapshot(trained):
+    own = TrainingState(1, Asked("reverse"), folder="m")
+    going = after(trained, GoToStep(20))
+    at_20 = after(going, stepped(going))
+    ends = after(replace(at_20, learning=own), GoToStep(None))  # m itself is written anew at each pause
+    assert ends.stepping is not None
+    assert ends.stepping.reference == "m@60"
+    ends = after(replace(at_20, learning=replace(own, folder="another")), GoToStep(None))
+    assert ends.stepping is not None
+    assert ends.stepping.reference == "m"

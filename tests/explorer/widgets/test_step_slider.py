@@ -46,3 +46,12 @@ def test_follow_is_told_by_a_person_alone(slider):
     assert told == []
     QTest.mouseClick(slider.follow, Qt.MouseButton.LeftButton)
     assert told == [False]
+
+
+def test_a_training_that_may_go_on_ends_at_its_newest_snapshot(slider):
+    moved: list[object] = []
+    slider.moved.connect(moved.append)
+    slider.show_steps(STEPS, 40, False, has_end=False)
+    for key in (Qt.Key.Key_End, Qt.Key.Key_Right):
+        QTest.keyClick(slider.slider, key)
+    assert moved == [1200]
