@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 from models.files import devices
 from models.files.catalogue import HANDED_OVER
@@ -24,7 +25,8 @@ def answer(request: LoadRequest, context: Context) -> Loaded:
     if context.workspace.beside is not None:  # the new one may need the room of a second model
         context.workspace.part()
         devices.free()
-    context.report(f"Opening {request.reference}", None)
+    path = Path(request.reference)
+    context.report(f"Opening {path.name if path.is_absolute() else path}", None)
     model = _opened(request, context)
     if context.should_stop():
         raise Cancelled

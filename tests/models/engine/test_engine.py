@@ -22,6 +22,7 @@ from models.opening.open import open_checkpoint
 from models.protocol.atlas import AtlasRequest, AtlasView
 from models.protocol.decoding import DecodeStepView, into_input
 from models.protocol.describing import DescribeRequest
+from models.protocol.errors import CheckpointError
 from models.protocol.head import HeadRequest, HeadView
 from models.protocol.loading import Loaded, LoadRequest
 from models.protocol.prediction import PredictionRequest, PredictionView
@@ -56,6 +57,13 @@ def test_load() -> None:
     assert (loaded.device, loaded.dtype, loaded.eval_mode) == ("CPU", "float32", True)
     assert loaded.seconds > 0
     assert said == ["Opening story-bert"]
+
+
+def test_of_a_folder_its_name_is_said_and_not_where_it_lies(tmp_path) -> None:
+    said: list[str] = []
+    with pytest.raises(CheckpointError):
+        Engine().run(LoadRequest(reference=str(tmp_path / "mine")), never, lambda label, _: said.append(label))
+    assert said == ["Opening mine"]
 
 
 def test_forward(gpt: Engine) -> None:
