@@ -133,6 +133,8 @@ def _said_otherwise(window: MainWindow, guide: LessonGuide) -> str:
     ask = step.ask
     if ask is None:
         return ""
+    if (ask.click or ask.cells) and not guide.covers.takes_clicks:
+        return "there is no row on screen to click in"
     if ask.options and len(ask.right_options(figures)) != 1:
         found = ", ".join(f"{name} is {figures[name]!r}" for name in sorted(figures))
         return f"{len(ask.right_options(figures))} of its options are right: {found}"

@@ -19,7 +19,7 @@ from explorer import json_files
 from explorer.session import attn
 from explorer.session.json_lines import line_in_json
 from explorer.session.kept import Kept, KeptState, SessionFile
-from explorer.session.lessons import Lesson, OpenLesson, Step
+from explorer.session.lessons import Figure, Lesson, OpenLesson, Step
 from explorer.session.scenes import check_state
 from explorer.session.shipped_lessons import TOML
 from explorer.session.state import Document
@@ -158,6 +158,7 @@ def _converted(tree: dict[str, Any], line: Callable[[str], int], panels: Sequenc
         lesson = msgspec.convert(tree, type=Lesson)
     except (msgspec.ValidationError, RecursionError) as error:
         clause, path = _taken_apart(str(error))
+        path = _with_figure(tree, path)
         found = re.match(r"\$\.step\[(\d+)\]", path)
         raise LessonError(_named(clause, path), line(path), int(found[1]) + 1 if found else 0) from error
     if panels:
@@ -184,6 +185,19 @@ def _check_depth(tree: object, depth: int = 0) -> None:
 def _taken_apart(message: str) -> tuple[str, str]:
     clause, _, path = message.partition(" - at `")
     return clause[:1].lower() + clause[1:], path.rstrip("`")
+
+
+def _with_figure(tree: dict[str, Any], path: str) -> str:
+    """The path with the name of the figure that is wrong, which the error leaves out."""
+    found = re.match(r"(\$\.step\[(\d+)\]\.figures)\[\.\.\.\](.*)", path)
+    if found is None:
+        return path
+    for name, figure in tree["step"][int(found[2])]["figures"].items():
+        try:
+            msgspec.convert(figure, type=Figure)
+        except msgspec.ValidationError:
+            return f"{found[1]}.{name}{found[3]}"
+    return path
 
 
 def _named(clause: str, path: str) -> str:

@@ -23,16 +23,18 @@ from explorer.session.statements import NAME, Statement, Value, statement
 from explorer.session.tours import Part
 from explorer.widgets.number_text import percent_text, value_text
 from models.protocol.decoding_settings import DecodeSettings
-from models.protocol.facts import MOST_FACTS, SHARES, WORDS, Fact, FactKind
+from models.protocol.facts import MOST_FACTS, NO_ROLE, OTHER_MASK, SHARES, WORDS, Fact, FactKind
+from models.protocol.mask_kinds import MASK_KINDS
 from models.protocol.named_tokens import Named
+from models.protocol.roles import PATTERNS, ROLE_NAMES
 from models.protocol.values import SiteRef
 
 MOST_STEPS = 60
 
-Hide = Literal["", "weight", "row", "next", "map", "role"]
-"""What is covered until an answer is revealed: a cell, the row of a head, what comes next, a head's map, roles."""
+Hide = Literal["", "weight", "row", "next", "map", "mask", "role"]
+"""What is covered until an answer is revealed: a cell, a row, what comes next, a head's map, its mask, its role."""
 
-Guess = Literal["weight", "row", "next"]
+Guess = Literal["weight", "row", "next", "mask", "role"]
 """Of these what can be guessed of any run."""
 
 COMING = "…"
@@ -97,9 +99,11 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         )
 
     def text_of(self, value: Value) -> str:
-        """As a sentence has it: a share in per cent, a count without decimals."""
+        """As a sentence has it: a share in per cent, a count without decimals, a role in words."""
         if isinstance(value, str):
-            return value
+            if self.kind == "mask":
+                return _MASK_WORDS[value]
+            return _role_words(value) if self.kind == "role" else value
         if self.kind in SHARES:
             return percent_text(value)
         return f"{value:,.0f}" if value == round(value) and abs(value) >= 1 else value_text(value)
@@ -117,23 +121,26 @@ class Option(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Ask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A question with one way to answer it: an option, a number, a token that is clicked, or a word that is typed."""
+    """A question with one way to answer it: an option, a number, a token or cells that are clicked, a word typed."""
 
     question: _Sentence
-    options: Annotated[tuple[Option, ...], Meta(max_length=8)] = ()
+    options: Annotated[tuple[Option, ...], Meta(max_length=10)] = ()
     number: _Name | None = None  # the figure that is guessed
     within: Annotated[float, Meta(gt=0, le=1e9)] = 0.1  # how near counts as right; of shares 0.1 is ten per cent
     low: float = 0.0
     high: float = 1.0
     click: _Name | None = None  # the figure that has the word of the token that is meant
     word: _Name | None = None  # the figure that has the word that is meant
+    cells: _Name | None = None  # the figure that has the keys of the row that are meant, which are clicked one by one
     hide: Hide = ""
     reveal: _Prose = ""  # said once it is answered
 
     def __post_init__(self) -> None:
-        ways = [bool(self.options), *(name is not None for name in (self.number, self.click, self.word))]
+        ways = [bool(self.options), *(name is not None for name in (self.number, self.click, self.word, self.cells))]
         if sum(ways) != 1:
-            raise ValueError("a question has one of options, number, click and word")
+            raise ValueError("a question has one of options, number, click, word and cells")
+        if self.cells is not None and self.hide != "mask":
+            raise ValueError('cells are clicked in what is covered: that needs hide = "mask"')
         if len(self.options) == 1:
             raise ValueError("a question has two options or more")
         if not self.low < self.high:
@@ -146,8 +153,13 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         """The figures that it needs."""
         for option in self.options:
             yield from option.statement.names
-        yield from (name for name in (self.number, self.click, self.word) if name is not None)
+        yield from (() if self.meant is None else (self.meant,))
         yield from (*figures_in(self.question), *figures_in(self.reveal))
+
+    @property
+    def meant(self) -> str | None:
+        """The figure that is the right answer; None where it is an option."""
+        return self.number or self.click or self.word or self.cells
 
     def is_right(self, given: Value, figures: Mapping[str, Value]) -> bool:
         """Whether an answer is right: the number of an option, a number that was guessed, or a token's word."""
@@ -156,7 +168,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         if self.number is not None:
             truth = figures[self.number]
             return not isinstance(truth, str) and not isinstance(given, str) and abs(given - truth) <= self.within
-        truth = figures[self.click or self.word or ""]
+        truth = figures[self.meant or ""]
         return str(given).strip().casefold() == str(truth).strip().casefold()
 
     def right_options(self, figures: Mapping[str, Value]) -> tuple[int, ...]:
@@ -196,6 +208,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
                 raise ValueError(f"there is no figure “{name[:60]}” among its figures")
         if self.ask is not None and self.ask.number is not None and self.figures[self.ask.number].kind in WORDS:
             raise ValueError(f"the figure “{self.ask.number}” is a word, and a number is asked for")
+        if self.ask is not None and self.ask.cells is not None and self.figures[self.ask.cells].kind != "visible keys":
+            raise ValueError(f"the figure “{self.ask.cells}” is of no cells: its kind is to be “visible keys”")
 
     @property
     def checks(self) -> tuple[Statement, ...]:
@@ -259,6 +273,8 @@ def prediction(hide: Guess) -> OpenLesson:
         "weight": ("weight", Ask(question="How large is the weight of the selected cell?", number="it", hide="weight")),
         "row": ("peak", Ask(question="Which token gets the most of the selected row?", click="it", hide="row")),
         "next": ("next", Ask(question="What does the model say at the selected token?", word="it", hide="next")),
+        "mask": ("visible keys", Ask(question="Which tokens can it attend to?", cells="it", hide="mask")),
+        "role": ("role", Ask(question="What does this head do, over many texts?", options=_ROLES, hide="role")),
     }[hide]
     step = Step(title="Your guess", say="", figures={"it": Figure(kind=kind)}, ask=ask)  # type: ignore[arg-type]
     about = "Guess first; Reveal shows what the model has."
@@ -273,6 +289,29 @@ def said_with(text: str, figures: Mapping[str, Figure], values: Mapping[str, Val
         return _plain(figures[name].text_of(values[name])) if name in values and name in figures else COMING
 
     return _IN_BRACES.sub(said, text)
+
+
+def _role_words(name: str) -> str:
+    """What a head does that has this role, or none."""
+    if name == NO_ROLE:
+        return "none of the roles plainly"
+    role = ROLE_NAMES[name]
+    return f"attends to {role.title}" if role.kind == "pattern" else f"attends by grammar, {role.title}"
+
+
+_MASK_WORDS = {
+    OTHER_MASK: "a mask without a name",
+    **{name: kind.title.lower() for name, kind in MASK_KINDS.items()},
+    "none": "no mask",
+}
+
+_ROLES = (
+    *(Option(say=f"It attends to {role.title}", when=f"it = '{role.name}'") for role in PATTERNS),
+    Option(
+        say="It attends by grammar, or does none of these plainly",
+        when=" and ".join(f"it != '{role.name}'" for role in PATTERNS),
+    ),
+)
 
 
 def figures_in(text: str) -> tuple[str, ...]:

@@ -388,6 +388,8 @@ def _lessons(window: Menued, menu: QMenu, actions: dict[str, QAction]) -> None:
         "weight": "The selected &weight",
         "row": "The selected &row",
         "next": "What comes &next",
+        "mask": "The &mask of the selected row",
+        "role": "What the selected &head does",
     }
     for hide, text in texts.items():
         tip = "Cover it, and let the class guess"

@@ -3,39 +3,63 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, get_args
 
 from models.protocol.decoding_settings import DecodeSettings
+from models.protocol.explanation import ACCOUNTS
 from models.protocol.named_tokens import Named
 from models.protocol.request import Lane, Result, RunRequest
+from models.protocol.roles import ROLE_NAMES
 from models.protocol.values import SiteRef
 
 OfCell = Literal["weight", "product", "scaled score"]
-OfRow = Literal["entropy", "visible", "peak", "peak weight"]
-OfMap = Literal["received", "diagonal", "above"]
+OfRow = Literal["entropy", "visible", "visible keys", "peak", "peak weight"]
+OfMap = Literal["received", "diagonal", "above", "mask", "role", "role score", "even role score"]
 OfAnswer = Literal["next", "next probability", "probability", "rank", "moved"]
 OfText = Literal["writes", "tokens", "cosine"]
-OfModel = Literal["layers", "heads", "head width", "width", "vocabulary", "context", "parameters", "query parameters"]
-OfOthers = Literal["weights apart", "answer apart"]
+OfModel = Literal[
+    "layers",
+    "heads",
+    "all heads",
+    "head width",
+    "joined width",
+    "width",
+    "vocabulary",
+    "context",
+    "parameters",
+    "query parameters",
+]
+OfEffects = Literal["head effect", "agreement", "weights apart", "answer apart", "gradient", "gradient peak"]
+OfValues = Literal["value length", "read length", "read peak"]
+OfWords = Literal["raw product", "raw weight", "raw peak"]
+OfCost = Literal["cells", "attention products", "matrix products", "cached bytes"]
 OfFormula = Literal["softmax", "division", "variance", "largest share", "turn error", "wave likeness"]
 
-FactKind = OfCell | OfRow | OfMap | OfAnswer | OfText | OfModel | OfOthers | OfFormula
+FactKind = OfCell | OfRow | OfMap | OfAnswer | OfText | OfModel | OfEffects | OfValues | OfWords | OfCost | OfFormula
 """What a figure is of: see `models.lessons.facts`, where each is computed."""
 
-KINDS: tuple[str, ...] = tuple(
-    kind for group in (OfCell, OfRow, OfMap, OfAnswer, OfText, OfModel, OfOthers, OfFormula) for kind in get_args(group)
-)
-WORDS = frozenset({"peak", "next", "writes"})
+_GROUPS = (OfCell, OfRow, OfMap, OfAnswer, OfText, OfModel, OfEffects, OfValues, OfWords, OfCost, OfFormula)
+KINDS: tuple[str, ...] = tuple(kind for group in _GROUPS for kind in get_args(group))
+WORDS = frozenset({"peak", "read peak", "raw peak", "gradient peak", "next", "writes", "visible keys", "mask", "role"})
 """Kinds that are words, where all others are numbers."""
 
 SHARES = frozenset(
     {
         *("weight", "peak weight", "diagonal", "above", "next probability", "probability", "moved", "answer apart"),
+        *("role score", "even role score", "raw weight", "gradient"),
         *("softmax", "division", "largest share"),
     }
 )
 """Kinds that are shares of one, written in per cent."""
+
+OTHER_MASK = "other"
+"""A mask of no kind that has a name."""
+NO_ROLE = "none"
+"""Of a head that plainly has no role."""
+ROLE_KINDS = frozenset({"role score", "even role score"})
+"""Kinds whose `word` is a role."""
 
 MOST_FACTS = 40
 """Asked for at once."""
@@ -52,7 +76,8 @@ class Fact:
 
     Attributes:
         site, head, query, key: where it is read; a token by its position or by its word.
-        word: an answer as the model spells it, without the mark of a space; of `cosine` a word of both texts.
+        word: an answer as the model spells it, without the mark of a space; of `cosine` a word of both texts; of
+            `role score` and `even role score` a role by its name, of `agreement` an account of the tokens by its name.
         text, second, target: another input in the place of the run's, with the same interventions; None for its own.
         unchanged: without interventions.
         settings, steps: how and how much is written, of `writes`.
@@ -80,6 +105,10 @@ class Fact:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise ValueError(f"there is no figure “{self.kind}”: there are {', '.join(KINDS)}")
+        if self.kind in ROLE_KINDS and self.word not in ROLE_NAMES:
+            raise ValueError(f"there is no role “{self.word}”: there are {', '.join(ROLE_NAMES)}")
+        if self.kind == "agreement" and self.word not in ACCOUNTS:
+            raise ValueError(f"there is no account of the tokens “{self.word}”: there are {', '.join(ACCOUNTS)}")
         if not 1 <= self.steps <= MOST_STEPS:
             raise ValueError(f"{self.steps} steps are not written for a figure: 1 to {MOST_STEPS}")
         if len(self.numbers) > _MOST_NUMBERS or not all(math.isfinite(number) for number in self.numbers):
@@ -105,3 +134,23 @@ class FactsView(Result):
 
     request: FactsRequest
     values: tuple[Value, ...]
+
+
+def spans(places: Iterable[int]) -> str:
+    """Numbers, in their order, as a person writes them: "0–4, 7"."""
+    found: list[list[int]] = []
+    for place in sorted(places):
+        if found and place == found[-1][1] + 1:
+            found[-1][1] = place
+        else:
+            found.append([place, place])
+    return ", ".join(str(first) if first == last else f"{first}–{last}" for first, last in found)
+
+
+def places_in(text: str) -> frozenset[int]:
+    """The numbers that `spans` wrote."""
+    found: set[int] = set()
+    for part in text.split(", ") if text else ():
+        first, _, last = part.partition("–")
+        found |= set(range(int(first), int(last or first) + 1))
+    return frozenset(found)

@@ -217,3 +217,32 @@ def ranked_heads(scores: np.ndarray, sites: Sequence[SiteRef], most: int) -> lis
     order = np.argsort(np.where(np.isnan(scores), -np.inf, scores), axis=None, kind="stable")[::-1]
     places = [divmod(int(place), scores.shape[1]) for place in order[: min(most, np.count_nonzero(~np.isnan(scores)))]]
     return [(sites[site], head, float(scores[site, head])) for site, head in places]
+
+
+_SURE = 0.4  # a share of attention from which on it is a head's role
+_LIFT = 1.5  # times what an even head scores
+_RESTS, _RESTING = ("first", "special"), 0.75
+
+
+def plain_roles(view: RolesView) -> dict[tuple[SiteRef, int], Role]:
+    """The role of each head that plainly has one: a pattern or relation far beyond what even attention gives.
+
+    Resting on the first token, or on punctuation, is a head's role where it has no other.
+    """
+    import numpy as np
+
+    found: dict[tuple[SiteRef, int], Role] = {}
+    for i, site in enumerate(view.sites):
+        for head in range(view.scores.shape[2]):
+            best: dict[bool, tuple[float, Role | None]] = {True: (0.0, None), False: (0.0, None)}  # rests, or not
+            for place, name in enumerate(view.roles):
+                role, score, even = ROLE_NAMES[name], view.scores[place, i, head], view.even[place, i]
+                if role.kind == "measure" or np.isnan(score):
+                    continue
+                rests = name in _RESTS
+                if score >= max(_RESTING if rests else _SURE, _LIFT * even):
+                    best[rests] = max(best[rests], (float(score), role), key=lambda one: one[0])
+            chosen = best[False][1] or best[True][1]
+            if chosen is not None:
+                found[site, head] = chosen
+    return found

@@ -12,15 +12,11 @@ import numpy as np
 
 from explorer.paths import resource
 from explorer.widgets.token_text import apart
-from models.protocol.roles import MEASURES, PATTERNS, ROLE_NAMES, ROLES, HeadQuestion, Role, RolesView
+from models.protocol.roles import MEASURES, PATTERNS, ROLE_NAMES, ROLES, HeadQuestion, Role, RolesView, plain_roles
 from models.protocol.values import Site, SiteRef
 
 WEIGHTS = "weights"
 ROLE = "role:"
-
-_SURE = 0.4  # a share of attention from which on it is a head's role
-_LIFT = 1.5  # times what an even head scores
-_RESTS, _RESTING = ("first", "special"), 0.75
 
 
 @dataclass(frozen=True)
@@ -118,22 +114,5 @@ def page_of(role: str) -> str:
 
 @lru_cache(maxsize=2)  # asked for again and again while the (i) is open
 def badges_of(view: RolesView) -> Mapping[tuple[SiteRef, int], Role]:
-    """The role of each head that plainly has one: a pattern or relation far beyond what even attention gives.
-
-    Resting on the first token, or on punctuation, is a head's role where it has no other.
-    """
-    found: dict[tuple[SiteRef, int], Role] = {}
-    for i, site in enumerate(view.sites):
-        for head in range(view.scores.shape[2]):
-            best: dict[bool, tuple[float, Role | None]] = {True: (0.0, None), False: (0.0, None)}  # rests, or not
-            for place, name in enumerate(view.roles):
-                role, score, even = ROLE_NAMES[name], view.scores[place, i, head], view.even[place, i]
-                if role.kind == "measure" or np.isnan(score):
-                    continue
-                rests = name in _RESTS
-                if score >= max(_RESTING if rests else _SURE, _LIFT * even):
-                    best[rests] = max(best[rests], (float(score), role), key=lambda one: one[0])
-            chosen = best[False][1] or best[True][1]
-            if chosen is not None:
-                found[site, head] = chosen
-    return found
+    """The role of each head that plainly has one."""
+    return plain_roles(view)

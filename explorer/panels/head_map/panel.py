@@ -194,6 +194,8 @@ class HeadMapPanel(Panel):
             self.map.go_to_cell(selection.query, selection.key)
 
     def place_of(self, part: str, site: SiteRef | None, head: int, query: int, key: int) -> Place | None:
+        if part == "readout":
+            return self.map, self.map.readout_rect().toAlignedRect()
         cell = self._shown_cell(query, key)
         return (self.map, self.map.cell_rect(*cell).toAlignedRect()) if part == "cell" and min(cell) >= 0 else None
 

@@ -266,6 +266,10 @@ class HeatMap(ThemedWidget):
         rows, columns = self.view.rows, self.view.columns
         return QRectF(columns.edge(key), rows.edge(query), columns.size, rows.size)
 
+    def readout_rect(self) -> QRectF:
+        """Where a cell's value is spelled out."""
+        return self._frame.strip
+
     def part(self) -> QRectF:
         """The part of the map that shows, in shares of its width and height."""
         return self.view.part()

@@ -1,19 +1,16 @@
-"""What lies over a panel, or a part of one, until an answer is revealed: nothing of it can be read or pointed at."""
+"""What is covered in a window until an answer is revealed, in whichever panels it could be read."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt, QTimer, Signal
-from PySide6.QtGui import QColor, QFont, QFontInfo, QMouseEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QObject, QPoint, QRect, Qt, QTimer, Signal
 
 from explorer.panels.base import Place
 from explorer.session.lessons import Hide
-from explorer.text_size import is_read_from_afar
-from explorer.theme import LIGHT, Theme
-from explorer.widgets.hatching import draw_hatching
+from explorer.session.state import Selection
+from explorer.theme import Theme
 from explorer.window.contents import Contents
+from explorer.window.lesson.cover import Cover
+from explorer.window.lesson.row_cover import RowCover
 
 _FOLLOW = 100
 """ms between two looks at where a covered part is: a map may be zoomed, a panel made smaller."""
@@ -23,62 +20,10 @@ _READABLE: dict[Hide, frozenset[str]] = {
     "row": frozenset({"map"}),
     "next": frozenset({"heads", "map", "lookup", "positions", "masks", "variance"}),
     "map": frozenset(),
+    "mask": frozenset({"map", "next", "lookup", "variance"}),
     "role": frozenset({"map"}),
 }
 """Panels that do not say what is hidden, or of which a part is covered."""
-
-
-class Cover(QWidget):
-    """Over all of a widget, or a rectangle of it. A click says where it was, in the widget's coordinates."""
-
-    pressed = Signal(QPoint)
-
-    def __init__(self, over: QWidget, where: Callable[[], QRect] | None = None) -> None:
-        super().__init__(over)
-        self._over, self._where = over, where
-        self._theme = LIGHT
-        self.setAccessibleName("Covered until Reveal")
-        self.setCursor(Qt.CursorShape.PointingHandCursor if where is not None else Qt.CursorShape.ArrowCursor)
-        over.installEventFilter(self)
-        self.follow()
-        self.show()
-        self.raise_()
-
-    def follow(self) -> None:
-        """Lie where it is to lie now."""
-        area = self._over.rect() if self._where is None else self._where() & self._over.rect()
-        if area != self.geometry():
-            self.setGeometry(area)
-        self.raise_()
-
-    def set_theme(self, theme: Theme) -> None:
-        self._theme = theme
-        self.update()
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() in (QEvent.Type.Resize, QEvent.Type.LayoutRequest):
-            self.follow()
-        return False
-
-    def mousePressEvent(self, event: QMouseEvent) -> None:
-        self.pressed.emit(self.mapToParent(event.position().toPoint()))
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.fillRect(self.rect(), QColor(self._theme.surface))
-        draw_hatching(painter, self._theme, self.rect().toRectF(), 9.0)
-        painter.setPen(QPen(QColor(self._theme.query), 2))
-        painter.drawRect(self.rect().adjusted(1, 1, -1, -1))
-        font = QFont(self.font())
-        pixels = max(9, min(64, int(min(self.height(), self.width()) * 0.7)))
-        if is_read_from_afar() and pixels < QFontInfo(font).pixelSize():
-            return  # the hatching says it
-        font.setPixelSize(pixels)
-        font.setBold(True)
-        painter.setFont(font)
-        painter.setPen(QColor(self._theme.text))
-        painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, "?")
 
 
 class Covers(QObject):
@@ -86,11 +31,15 @@ class Covers(QObject):
 
     clicked = Signal(int)
     """The key of the column that was clicked in a covered row or map."""
+    taken = Signal(object)
+    """The keys that are clicked in a covered mask: a frozenset."""
 
     def __init__(self, contents: Contents) -> None:
         super().__init__(contents)
         self._contents = contents
         self._covers: list[Cover] = []
+        self._clickable: Cover | None = None  # that over cells of the map
+        self._selection = Selection()  # what is asked about, wherever else is clicked meanwhile
         self._timer = QTimer(self)
         self._timer.setInterval(_FOLLOW)
         self._timer.timeout.connect(self._follow)
@@ -99,24 +48,48 @@ class Covers(QObject):
     def is_on(self) -> bool:
         return bool(self._covers)
 
-    def hide(self, what: Hide) -> None:
-        """Cover it, in whichever panel it would be read."""
+    @property
+    def takes_clicks(self) -> bool:
+        """Whether cells of the map are covered, which can be clicked."""
+        return self._clickable is not None and not self._clickable.geometry().isEmpty()
+
+    def hide(self, what: Hide, asks_cells: bool = False) -> None:
+        """Cover it, in whichever panel it would be read. Of a mask the cells of its row can be clicked if asked for."""
         self.lift()
         if not what:
             return
+        self._selection = self._contents.session.state.selection
         for panel in self._contents.panels:
             if panel.name not in _READABLE[what]:
                 self._covers.append(Cover(panel))
-        if what in ("weight", "row", "map", "role"):
+        if what in ("weight", "row", "map", "mask", "role"):
             self._covers.append(Cover(self._contents.input.strip))
-        found = self._map_place(what) if what in ("weight", "row") else None
+        readout = self._place("readout") if what in ("weight", "row", "mask") else None
+        if readout is not None:
+            self._covers.append(Cover(readout[0], lambda: (self._place("readout") or readout)[1]))
+        found = self._map_place(what) if what in ("weight", "row", "mask") else None
         if found is not None:
-            cover = Cover(found[0], lambda: (self._map_place(what) or found)[1])
-            cover.pressed.connect(self._on_pressed)
+            cover = self._over_cells(what, found, asks_cells)
             self._covers.append(cover)
+            if what != "mask" or asks_cells:
+                self._clickable = cover
+                cover.setCursor(Qt.CursorShape.PointingHandCursor)
         for cover in self._covers:
             cover.set_theme(self._contents.theme)
         self._timer.start()
+
+    def _over_cells(self, what: Hide, found: Place, asks_cells: bool) -> Cover:
+        def where() -> QRect:
+            return (self._map_place(what) or found)[1]
+
+        if asks_cells:
+            row = RowCover(found[0], where, self._row)
+            row.changed.connect(self.taken)
+            return row
+        cover = Cover(found[0], where)
+        if what != "mask":
+            cover.pressed.connect(self._on_pressed)
+        return cover
 
     def lift(self) -> None:
         """Uncover all."""
@@ -124,7 +97,7 @@ class Covers(QObject):
         for cover in self._covers:
             cover.hide()
             cover.deleteLater()
-        self._covers = []
+        self._covers, self._clickable = [], None
 
     def set_theme(self, theme: Theme) -> None:
         for cover in self._covers:
@@ -135,19 +108,30 @@ class Covers(QObject):
             cover.follow()
 
     def _map_place(self, what: Hide) -> Place | None:
-        """The selected cell of the map, or its row."""
+        """The selected cell of the map, its row, or all cells."""
         state = self._contents.session.state
         if what == "weight":
-            return self._cell(state.selection.key)
-        first, last = self._cell(0), None if state.site is None else self._cell(state.site.keys - 1)
+            return self._cell(self._selection.key)
+        if state.site is None:
+            return None
+        rows = (0, state.site.queries - 1) if what == "mask" else (None, None)
+        first, last = self._cell(0, rows[0]), self._cell(state.site.keys - 1, rows[1])
         return None if first is None or last is None else (first[0], first[1] | last[1])
 
-    def _cell(self, key: int) -> Place | None:
-        """Where the map has that key of the selected row."""
-        panel, state = self._contents.made_panels.get("map"), self._contents.session.state
-        if panel is None or state.site is None:
-            return None
-        return panel.place_of("cell", state.site.ref, state.selection.head, state.selection.query, key)
+    def _cell(self, key: int, query: int | None = None) -> Place | None:
+        """Where the map has that key of a row: of the selected one where none is named."""
+        return self._place("cell", self._selection.query if query is None else query, key)
+
+    def _place(self, part: str, query: int = 0, key: int = 0) -> Place | None:
+        """Where the map has it."""
+        panel, site = self._contents.made_panels.get("map"), self._contents.session.state.site
+        return None if panel is None or site is None else panel.place_of(part, site.ref, 0, query, key)
+
+    def _row(self) -> list[QRect]:
+        """The cells of the selected row."""
+        site = self._contents.session.state.site
+        places = [self._cell(key) for key in range(0 if site is None else site.keys)]
+        return [QRect() if place is None else place[1] for place in places]
 
     def _on_pressed(self, where: QPoint) -> None:
         site = self._contents.session.state.site

@@ -24,7 +24,7 @@ from explorer.window.lesson.column import LessonColumn
 from explorer.window.lesson.covers import Covers
 from explorer.window.tour.places import in_sight, place_of, reveal
 from explorer.window.tour.ring import Ring
-from models.protocol.facts import SHARES, FactsRequest, FactsView
+from models.protocol.facts import SHARES, FactsRequest, FactsView, places_in
 from models.protocol.run_inputs import RunInputs
 from models.protocol.values import site_tokens
 
@@ -94,6 +94,7 @@ class LessonGuide(QObject):
         column.returned.connect(lambda: self._enter(self.at))
         column.question.answered.connect(self._on_answer)
         self.covers.clicked.connect(self._on_key)
+        self.covers.taken.connect(column.question.take_keys)
         contents.session.changed.connect(self._on_changed)
         column.show_lesson(opened.lesson)
 
@@ -198,7 +199,7 @@ class LessonGuide(QObject):
         """Hide what is asked for, until it is answered."""
         step = self.step
         if step is not None and step.ask is not None and self.at not in self.answers:
-            self.covers.hide(step.ask.hide)
+            self.covers.hide(step.ask.hide, step.ask.cells is not None)
 
     # what it says
 
@@ -265,6 +266,10 @@ class LessonGuide(QObject):
         self.answers[self.at] = Answer(self.at, question, text, truth, right)
         self.covers.lift()
         reveal = step.said(ask.reveal, self.figures) or truth
+        site = self._contents.session.state.site
+        if ask.cells is not None and site is not None:
+            wrong = len(places_in(str(given)) ^ places_in(truth))
+            reveal = f"{site.keys - wrong:,} of {site.keys:,} cells are right.\n\n{reveal}"
         self.column.question.show_verdict(right, ask.right_options(self.figures), reveal)
         self._say(step)
         self.moved.emit()
@@ -273,7 +278,7 @@ class LessonGuide(QObject):
         """What the model says, in a few words."""
         if ask.options:
             return "; ".join(ask.options[i].say for i in ask.right_options(self.figures))
-        name = ask.number or ask.click or ask.word or ""
+        name = ask.meant or ""
         return step.figures[name].text_of(self.figures[name])
 
     def _on_key(self, key: int) -> None:

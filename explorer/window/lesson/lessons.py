@@ -105,7 +105,7 @@ class Lessons(QObject):
         """Cover something of what is on screen, and ask for it."""
         from explorer.session.lessons import prediction
 
-        if hide in ("weight", "row"):
+        if hide != "next":
             self._contents.dock_host.raise_panel("map")
         self.give(prediction(hide))
 

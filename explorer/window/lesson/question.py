@@ -20,11 +20,13 @@ from explorer.session.statements import Value
 from explorer.widgets.number_field import RealBox
 from explorer.widgets.page import wrapped
 from explorer.window.lesson.option_button import OptionButton
+from models.protocol.facts import spans
 
 _FINE = 200
 """Positions of the slider of a number card."""
 
 _CLICK = "Click in the covered row, in the column of the token that you mean."
+_CELLS = "Click the cells of the row that can be seen, or drag over them. A second click takes one back."
 
 
 class QuestionCard(QFrame):
@@ -79,6 +81,7 @@ class QuestionCard(QFrame):
         column.addWidget(self.said)
         self._ask: Ask | None = None
         self._token = ""
+        """The word of the token that was clicked, or the places of the keys that were."""
         self._scale = 1
         """What a number is shown times: a share in per cent."""
         self._is_touched = False
@@ -102,8 +105,8 @@ class QuestionCard(QFrame):
         self.options.setVisible(bool(ask.options))
         self.numbers.setVisible(ask.number is not None)
         self.word.setVisible(ask.word is not None)
-        self.clicked.setVisible(ask.click is not None)
-        self.clicked.setText(_CLICK)
+        self.clicked.setVisible(ask.click is not None or ask.cells is not None)
+        self.clicked.setText(_CLICK if ask.cells is None else _CELLS)
         self.word.clear()
         scale = self._scale
         width = (ask.high - ask.low) * scale
@@ -135,6 +138,14 @@ class QuestionCard(QFrame):
             self.clicked.setText(f"Your guess: “{word}”. Click another one to change it.")
             self._enable()
 
+    def take_keys(self, keys: frozenset[int]) -> None:
+        """Cells of the covered row were clicked."""
+        if self._ask is not None and self._ask.cells is not None and not self.reveal.isHidden():
+            self._token = spans(keys)
+            tokens = "1 token" if len(keys) == 1 else f"{len(keys):,} tokens"
+            self.clicked.setText(f"Your guess: {tokens}, {self._token}." if keys else _CELLS)
+            self._enable()
+
     @property
     def given(self) -> Value | None:
         """What is answered so far; None where nothing is."""
@@ -145,7 +156,7 @@ class QuestionCard(QFrame):
             return None if self._group.checkedId() < 0 else float(self._group.checkedId())
         if ask.number is not None:
             return self.number.value() / self._scale if self._is_touched else None
-        return (self._token if ask.click is not None else self.word.text().strip()) or None
+        return (self.word.text().strip() if ask.word is not None else self._token) or None
 
     @property
     def given_text(self) -> str:

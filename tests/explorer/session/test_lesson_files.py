@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +26,7 @@ from explorer.session.lesson_files import (
 from explorer.session.lessons import Lesson, OpenLesson, Step
 from explorer.session.shipped_lessons import shipped_lessons
 from explorer.session.state import CorpusChoice, Document
+from models.protocol.facts import KINDS
 
 PANELS = tuple(TITLES)
 STEP = """[[step]]
@@ -86,12 +88,23 @@ def changed(old: str, new: str, place: int = 1) -> str:
         (changed('panel = "map"', 'interventions = [{ kind = "mask", mask = "moon" }]'), line("[step.show]"), "mask"),
         (changed('panel = "map"', "text_size = 40.0"), line("[step.show]"), "text size"),
         (changed('panel = "map"', "text_size = nan"), line("[step.show]"), "text size"),
+        (f'{GOOD}[step.ask]\nquestion = "?"\ncells = "says"\nhide = "mask"\n', line("[[step]]", 2), "of no cells"),
+        (f'{GOOD}[step.ask]\nquestion = "?"\ncells = "says"\n', GOOD.count("\n") + 1, 'needs hide = "mask"'),
+        (f'{GOOD}[step.ask]\nquestion = "?"\ncells = "a"\nword = "b"\n', GOOD.count("\n") + 1, "one of options"),
+        (changed('"next" }', '"role score", word = "x" }', 2), line("says = {", 2), "no role “x”"),
+        (changed('"next" }', '"agreement", word = "x" }'), line("says = {"), "no account of the tokens “x”"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_line(content: str, at: int, said: str) -> None:
     error = wrong(content)
     assert said in str(error)
     assert error.line == at
+
+
+def test_the_document_names_every_kind_of_figure() -> None:
+    document = (Path(__file__).parents[3] / "docs" / "lessons.md").read_text(encoding="utf-8")
+    table = " ".join(line.split("|")[1] for line in document.splitlines() if line.startswith("| `"))
+    assert set(re.findall("`([^`]+)`", table)) == set(KINDS)
 
 
 def test_hostile_files_are_refused() -> None:

@@ -7,14 +7,17 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QMouseEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QPushButton
 
 from explorer.panels.head_map.panel import HeadMapPanel
 from explorer.session.intents import SetText
-from explorer.window.lesson.covers import Cover
+from explorer.window.lesson.cover import Cover
 from explorer.window.lesson.guide import LessonGuide
+from explorer.window.lesson.row_cover import RowCover
 from explorer.window.window import MainWindow
+from models.protocol.facts import places_in
 from models.protocol.values import SiteRef
 from tests.explorer.real_window import EXAMPLE, back_to_start, opened_window, panel_of, settle, wait_until
 
@@ -78,6 +81,23 @@ before = {{ kind = "weight", unchanged = true }}
 [step.ask]
 question = "It had {{before}}. How much is left?"
 options = [{{ say = "All", when = "now = before" }}, {{ say = "Nothing", when = "now = 0" }}]
+
+[[step]]
+title = "Mask"
+say = "Of “went”."
+[step.show]
+text = "{EXAMPLE}"
+layer = 5
+head = 5
+query = "went"
+panel = "map"
+[step.figures]
+seen = {{ kind = "visible keys" }}
+[step.ask]
+question = "Which?"
+cells = "seen"
+hide = "mask"
+reveal = "It sees {{seen}}."
 '''
 
 
@@ -116,7 +136,7 @@ def test_a_step_puts_its_scene_on_screen_with_its_figures(window: MainWindow) ->
     assert (state.selection.site, state.selection.head, state.selection.query) == (SiteRef("decoder", 5), 5, 13)
     assert "map" in window.dock_host.front_panels()
     assert guide.column.text.toPlainText() == f"Row {100 * float(guide.figures['row']):.1f} %."
-    assert guide.column.number.text() == "Step 1 of 3"
+    assert guide.column.number.text() == "Step 1 of 4"
 
 
 def test_a_row_is_covered_until_a_guess_is_revealed(window: MainWindow) -> None:
@@ -133,6 +153,81 @@ def test_a_row_is_covered_until_a_guess_is_revealed(window: MainWindow) -> None:
     assert guide.answers[0].right is (guide.figures["most"] == "Tom")
     assert not covers(window)
     assert question.said.text() == f"It is {guide.figures['most']}."
+
+
+@pytest.mark.parametrize("hide", ["weight", "row", "mask"])
+def test_the_selected_weight_is_spelled_out_nowhere_while_it_is_asked(window: MainWindow, hide: str) -> None:
+    heat_map = panel_of(window, HeadMapPanel).map
+    window.menus[f"predict_{hide}"].trigger()
+    arrive(window)
+    wait_until(lambda: isinstance(heat_map.childAt(heat_map.readout_rect().center().toPoint()), Cover))
+
+
+def test_what_is_asked_stays_covered_where_another_cell_is_clicked(window: MainWindow) -> None:
+    heat_map = panel_of(window, HeadMapPanel).map
+    window.menus["predict_weight"].trigger()
+    arrive(window)
+    query, key = window.session.state.selection.query, window.session.state.selection.key
+    QTest.mouseClick(heat_map, Qt.MouseButton.LeftButton, pos=heat_map.cell_rect(6, 2).center().toPoint())
+    settle(window)
+    assert window.session.state.selection.query == 6
+    QTest.qWait(250)  # covers have followed
+    assert isinstance(heat_map.childAt(heat_map.cell_rect(query, key).center().toPoint()), Cover)
+
+
+def test_cells_of_a_mask_are_clicked_and_dragged_over(window: MainWindow) -> None:
+    guide, heat_map = guide_of(window), panel_of(window, HeadMapPanel).map
+    guide.go_to(3)
+    arrive(window)
+    question = guide.column.question
+    cover = next(cover for cover in covers(window) if isinstance(cover, RowCover))
+    everything = heat_map.cell_rect(0, 0).united(heat_map.cell_rect(13, 13)).toAlignedRect()
+    assert cover.geometry().contains(everything.adjusted(1, 1, -1, -1))
+    assert not question.reveal.isEnabled()
+
+    def at(key: int, query: int = 4) -> QPoint:
+        return heat_map.cell_rect(query, key).center().toPoint() - cover.pos()
+
+    left, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    QTest.mouseClick(cover, left, none, at(2, query=7))  # of another row
+    assert not question.reveal.isEnabled()
+    QTest.mousePress(cover, left, none, at(0))
+    for key in (1, 2, 3, 4, 5):
+        move = QMouseEvent(
+            QMouseEvent.Type.MouseMove, at(key).toPointF(), cover.mapToGlobal(at(key)).toPointF(), left, left, none
+        )
+        QApplication.sendEvent(cover, move)
+    QTest.mouseRelease(cover, left, none, at(5))
+    assert question.given == "0–5"
+    assert "6 tokens" in question.clicked.text()
+    question.reveal.click()
+    assert not guide.answers[3].right  # 5 is a later token, which the causal mask hides
+    assert guide.answers[3].truth == "0–4"
+    assert question.said.text() == "13 of 14 cells are right.\n\nIt sees 0–4."
+    assert not covers(window)
+
+
+def test_a_cell_that_was_clicked_is_given_back(window: MainWindow) -> None:
+    guide, heat_map = guide_of(window), panel_of(window, HeadMapPanel).map
+    guide.go_to(3)
+    arrive(window)
+    cover = next(cover for cover in covers(window) if isinstance(cover, RowCover))
+    for key in (0, 1, 2, 3, 4, 6, 6):
+        where = heat_map.cell_rect(4, key).center().toPoint() - cover.pos()
+        QTest.mouseClick(cover, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, where)
+    guide.column.question.reveal.click()
+    assert guide.answers[3].right
+
+
+def test_nothing_that_shows_a_mask_can_be_read_while_it_is_asked(window: MainWindow) -> None:
+    guide_of(window).go_to(3)
+    arrive(window)
+    for name in ("heads", "masks", "cell", "flow", "alignment"):
+        window.dock_host.raise_panel(name)
+        panel = next(panel for panel in window.panels if panel.name == name)
+        wait_until(panel.isVisible)
+        QApplication.processEvents()
+        assert isinstance(panel.childAt(panel.rect().center() - QPoint(3, 3)), Cover), name
 
 
 def test_page_keys_walk_and_going_back_takes_back_what_was_done(window: MainWindow) -> None:
@@ -178,7 +273,7 @@ def test_a_number_and_options_are_scored_by_the_model(window: MainWindow, tmp_pa
     question.options.findChildren(QPushButton)[-2].click()
     question.reveal.click()
     assert [guide.answers[at].right for at in (1, 2)] == [True, False]
-    guide.go_on()
+    guide.go_to(4)
     assert "1 of 2" in guide.column.text.toPlainText()
     target = tmp_path / "answers.csv"
     monkeypatch.setattr("explorer.window.lesson.lessons.ask_where_to_save", lambda *_: target)
@@ -217,7 +312,10 @@ def test_a_file_that_is_no_lesson_changes_nothing(window: MainWindow, tmp_path: 
     assert "line 1" in notice.text
 
 
-@pytest.mark.parametrize(("hide", "kind"), [("weight", "weight"), ("row", "peak"), ("next", "next")])
+@pytest.mark.parametrize(
+    ("hide", "kind"),
+    [("weight", "weight"), ("row", "peak"), ("next", "next"), ("mask", "visible keys"), ("role", "role")],
+)
 def test_what_is_on_screen_can_be_covered_and_guessed(window: MainWindow, hide: str, kind: str) -> None:
     document = window.session.state.document
     window.menus[f"predict_{hide}"].trigger()
@@ -232,6 +330,13 @@ def test_what_is_on_screen_can_be_covered_and_guessed(window: MainWindow, hide: 
         question.number.setValue(100 * float(truth))
     elif hide == "row":
         question.take_token(str(truth))
+    elif hide == "mask":
+        question.take_keys(places_in(str(truth)))
+    elif hide == "role":
+        ask = guide.steps[0].ask
+        assert ask is not None
+        (right,) = ask.right_options(guide.figures)
+        question.options.findChildren(QPushButton)[right].click()
     else:
         question.word.setText(str(truth))
     question.reveal.click()
