@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from explorer.window.window import MainWindow
 
 SECONDS_A_STEP = 120.0
+SECONDS_TO_LAY_OUT = 10.0
 
 
 def check_lessons(paths: tuple[Path, ...] = ()) -> int:
@@ -93,6 +94,15 @@ def _wait(window: MainWindow, guide: LessonGuide) -> str:
     return f"it is not on screen after {SECONDS_A_STEP:.0f} seconds{said}"
 
 
+def _comes(condition: Callable[[], bool]) -> bool:
+    """Whether it is so once the panels are laid out."""
+    from PySide6.QtCore import QDeadlineTimer
+
+    from explorer.window.waiting import wait_for
+
+    return wait_for(condition, QDeadlineTimer(int(SECONDS_TO_LAY_OUT * 1000)))
+
+
 def _said_otherwise(window: MainWindow, guide: LessonGuide) -> str:
     """What of the step on screen is not so; "" where all is."""
     step = guide.step
@@ -133,7 +143,7 @@ def _said_otherwise(window: MainWindow, guide: LessonGuide) -> str:
     ask = step.ask
     if ask is None:
         return ""
-    if (ask.click or ask.cells) and not guide.covers.takes_clicks:
+    if (ask.click or ask.cells) and not _comes(lambda: guide.covers.takes_clicks):
         return "there is no row on screen to click in"
     if ask.options and len(ask.right_options(figures)) != 1:
         found = ", ".join(f"{name} is {figures[name]!r}" for name in sorted(figures))
