@@ -27,9 +27,9 @@ from explorer.session.scenes import check_state
 from explorer.session.state import CorpusChoice, State
 from explorer.session.statements import statement
 from explorer.session.tours import Part
-from models.protocol.facts import FactKind, OfCell, OfMap, OfModel, OfRow
+from models.protocol.facts import FactKind, OfCell, OfCost, OfMap, OfModel, OfRow, OfValues
 
-Way = Literal["options", "number", "click", "word"]
+Way = Literal["options", "number", "click", "word", "cells"]
 """How a question is answered."""
 
 STANDING: dict[str, FactKind] = {
@@ -37,10 +37,13 @@ STANDING: dict[str, FactKind] = {
     for kind in (
         *(*get_args(OfCell), *get_args(OfRow), *get_args(OfMap)),
         *("next", "next probability", "moved", "tokens"),
-        *get_args(OfModel),
+        *(*get_args(OfModel), *get_args(OfValues), *get_args(OfCost)),
     )
 }
 """Figures that need no more than their kind, by the name that a text or a statement can use without more ado."""
+
+LETTERS = "ABCDEFGHIJ"
+"""Of the options of a question; there are no more."""
 
 MOST_UNDONE = 200
 
@@ -63,12 +66,13 @@ class DraftAsk:
 
     @classmethod
     def of(cls, ask: Ask) -> DraftAsk:
-        way: Way = "options" if ask.options else "number" if ask.number else "click" if ask.click else "word"
+        ways: tuple[Way, ...] = ("number", "click", "word", "cells")
+        way: Way = next((way for way in ways if getattr(ask, way) is not None), "options")
         return cls(
             way=way,
             question=ask.question,
             options=tuple((option.say, option.when) for option in ask.options),
-            figure=ask.number or ask.click or ask.word or "",
+            figure=ask.meant or "",
             within=ask.within,
             low=ask.low,
             high=ask.high,
@@ -85,7 +89,7 @@ class DraftAsk:
         """ValueError, with a clause, where it is not complete."""
         given = {"within": self.within, "low": self.low, "high": self.high, "hide": self.hide, "reveal": self.reveal}
         if self.way == "options":
-            for letter, (say, when) in zip("ABCDEFGH", self.options, strict=False):
+            for letter, (say, when) in zip(LETTERS, self.options, strict=False):
                 if not say.strip() or not when.strip():
                     lacks = "says nothing" if not say.strip() else "does not say when it is right"
                     raise ValueError(f"answer {letter} of its question {lacks}")

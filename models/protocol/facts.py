@@ -16,7 +16,8 @@ from models.protocol.values import SiteRef
 
 OfCell = Literal["weight", "product", "scaled score"]
 OfRow = Literal["entropy", "visible", "visible keys", "peak", "peak weight"]
-OfMap = Literal["received", "diagonal", "above", "mask", "role", "role score", "even role score"]
+OfMap = Literal["received", "diagonal", "above", "mask", "role"]
+OfRole = Literal["role score", "even role score"]
 OfAnswer = Literal["next", "next probability", "probability", "rank", "moved"]
 OfText = Literal["writes", "tokens", "cosine"]
 OfModel = Literal[
@@ -37,10 +38,12 @@ OfWords = Literal["raw product", "raw weight", "raw peak"]
 OfCost = Literal["cells", "attention products", "matrix products", "cached bytes"]
 OfFormula = Literal["softmax", "division", "variance", "largest share", "turn error", "wave likeness"]
 
-FactKind = OfCell | OfRow | OfMap | OfAnswer | OfText | OfModel | OfEffects | OfValues | OfWords | OfCost | OfFormula
+FactKind = (
+    OfCell | OfRow | OfMap | OfRole | OfAnswer | OfText | OfModel | OfEffects | OfValues | OfWords | OfCost | OfFormula
+)
 """What a figure is of: see `models.lessons.facts`, where each is computed."""
 
-_GROUPS = (OfCell, OfRow, OfMap, OfAnswer, OfText, OfModel, OfEffects, OfValues, OfWords, OfCost, OfFormula)
+_GROUPS = (OfCell, OfRow, OfMap, OfRole, OfAnswer, OfText, OfModel, OfEffects, OfValues, OfWords, OfCost, OfFormula)
 KINDS: tuple[str, ...] = tuple(kind for group in _GROUPS for kind in get_args(group))
 WORDS = frozenset({"peak", "read peak", "raw peak", "gradient peak", "next", "writes", "visible keys", "mask", "role"})
 """Kinds that are words, where all others are numbers."""
@@ -58,7 +61,7 @@ OTHER_MASK = "other"
 """A mask of no kind that has a name."""
 NO_ROLE = "none"
 """Of a head that plainly has no role."""
-ROLE_KINDS = frozenset({"role score", "even role score"})
+ROLE_KINDS = frozenset(get_args(OfRole))
 """Kinds whose `word` is a role."""
 
 MOST_FACTS = 40

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFormLayout, QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
-from explorer.session.lesson_drafts import DraftAsk
+from explorer.session.lesson_drafts import LETTERS, DraftAsk, Way
 from explorer.session.lessons import Figure, Hide, prediction
 from explorer.session.statements import Value, statement
 from explorer.widgets.number_field import RealBox
@@ -18,7 +18,7 @@ from explorer.widgets.whole_list_box import WholeListBox
 from explorer.window.lesson.text_form import TextField
 from models.protocol.facts import SHARES, FactKind
 
-Kind = Literal["none", "options", "weight", "row", "next", "number"]
+Kind = Literal["none", "options", "weight", "row", "next", "mask", "role", "number"]
 """What a person chooses between."""
 
 _KINDS: dict[Kind, str] = {
@@ -27,6 +27,8 @@ _KINDS: dict[Kind, str] = {
     "weight": "Predict the weight of the cell",
     "row": "Predict the row's largest weight",
     "next": "Predict the next token",
+    "mask": "Predict the mask of the row",
+    "role": "Predict what the head does",
     "number": "Guess a number",
 }
 _HIDES: dict[Hide, str] = {
@@ -35,9 +37,10 @@ _HIDES: dict[Hide, str] = {
     "row": "The selected row",
     "next": "What comes next",
     "map": "The head's weights",
+    "mask": "The head's mask",
     "role": "What heads do",
 }
-_MOST_OPTIONS, _FEWEST_OPTIONS = 8, 2
+_MOST_OPTIONS, _FEWEST_OPTIONS = len(LETTERS), 2
 _LARGE = 1e9
 
 assert set(_HIDES) == set(get_args(Hide))
@@ -50,7 +53,8 @@ def kind_of(ask: DraftAsk | None) -> Kind:
         return "options"
     if ask.way == "number":
         return "weight" if (ask.figure, ask.hide) == ("weight", "weight") else "number"
-    return "row" if ask.way == "click" else "next"
+    by_way: dict[Way, Kind] = {"click": "row", "cells": "mask"}
+    return by_way.get(ask.way, "next")
 
 
 def begun(kind: Kind, was: DraftAsk | None) -> DraftAsk | None:
@@ -64,8 +68,12 @@ def begun(kind: Kind, was: DraftAsk | None) -> DraftAsk | None:
     else:
         of_screen = prediction(kind).lesson.step[0].ask
         assert of_screen is not None
-        figure = {"weight": "weight", "row": "peak", "next": "next"}[kind]
-        ask = replace(DraftAsk.of(of_screen), figure=figure)
+        ask = DraftAsk.of(of_screen)
+        if kind == "role":  # from here on it is like any question with several answers
+            ask = replace(ask, options=tuple((say, when.replace("it ", "role ")) for say, when in ask.options))
+        else:
+            figure = {"weight": "weight", "row": "peak", "next": "next", "mask": "visible_keys"}[kind]
+            ask = replace(ask, figure=figure)
     if was is None:
         return ask
     asked_before = was.question if kind_of(was) in ("options", "number") else ""
@@ -254,7 +262,7 @@ class QuestionForm(QWidget):
 
     def _fill_options(self, ask: DraftAsk, figures: Mapping[str, Value]) -> None:
         while len(self.rows) < len(ask.options):
-            row = _OptionRow("ABCDEFGH"[len(self.rows)])
+            row = _OptionRow(LETTERS[len(self.rows)])
             row.edited.connect(self._on_options)
             row.removed.connect(lambda row=row: self._remove_option(row))
             self._options_column.insertWidget(len(self.rows), row)

@@ -145,6 +145,22 @@ def test_a_lesson_made_by_clicks_reads_back_equal(
     }
 
 
+def test_a_mask_and_a_role_can_be_asked_for(
+    window: MainWindow, making: Making, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(window, "Mask")
+    choose_kind(making, "Predict the mask of the row")
+    add(window, "Role")
+    choose_kind(making, "Predict what the head does")
+    mask, role = (step.ask for step in saved_by(making, tmp_path / "mine.lesson", monkeypatch).lesson.step)
+    assert mask is not None
+    assert role is not None
+    assert (mask.cells, mask.hide) == ("visible_keys", "mask")
+    assert role.hide == "role"
+    assert role.right_options({"role": "previous"}) == (0,)
+    assert role.right_options({"role": "obj-to-head"}) == (len(role.options) - 1,)
+
+
 def test_giving_it_brings_back_what_was_on_screen(window: MainWindow, making: Making) -> None:
     add(window, "One", "{peak} and {weight}")
     document, front = window.session.state.document, set(window.dock_host.front_panels())
