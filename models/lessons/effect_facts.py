@@ -9,11 +9,14 @@ from torch import Tensor, nn
 from models.effects.aim import settle
 from models.effects.copies import Copies
 from models.effects.explanation import explained
+from models.effects.lens import lens_view
 from models.effects.sweep import HeadSweep
+from models.forward.batches import encode
 from models.forward.recurrent_model import RecurrentModel
 from models.lessons.reading import Reading
 from models.protocol.effects import Aim, EffectsRequest
 from models.protocol.explanation import ACCOUNTS, ExplanationRequest, ExplanationView
+from models.protocol.lens import LensRequest, LensView
 from models.protocol.values import site_tokens
 
 
@@ -48,6 +51,37 @@ def _accounts(r: Reading) -> ExplanationView:
         request = ExplanationRequest(run=r.current.ticket, aim=aim)
         kept = r.current.kept.put(explained(request, Copies.of_run(r.current), settled, r.should_stop))
     return kept
+
+
+# --------------------------------------------------------------------------- read early
+
+
+def early(r: Reading) -> str:
+    """What is likeliest at the query where the stream is read off after block `at` (0: the embedding)."""
+    view = _lens(r)
+    assert view.best is not None
+    assert view.labels is not None
+    if not 0 <= r.fact.at < len(view.best):
+        raise LookupError(f"there is no block {r.fact.at}")
+    label = view.labels[int(view.best[r.fact.at, r.query])]
+    return label.lstrip("␣") or label
+
+
+def settled_after(r: Reading) -> float:
+    """After how many blocks the final answer at the query is the likeliest, and stays so."""
+    best = _lens(r).best
+    assert best is not None
+    column = best[:, r.query]
+    others = np.flatnonzero(column != column[-1])
+    return float(others[-1] + 1 if len(others) else 0)
+
+
+def _lens(r: Reading) -> LensView:
+    inputs = encode(r.model, r.prompt, r.target).inputs
+    view = lens_view(LensRequest(run=r.current.ticket), r.model, r.trace, inputs, r.should_stop)
+    if view.best is None:
+        raise ValueError(view.why.rstrip("."))
+    return view
 
 
 # --------------------------------------------------------------------------- values

@@ -241,6 +241,8 @@ _KINDS: dict[str, Callable[[Reading], Value]] = {
     "joined width": lambda r: float(r.site.heads * r.site.head_dim),
     "head effect": effect_facts.head_effect,
     "agreement": effect_facts.agreement,
+    "early": effect_facts.early,
+    "settled after": effect_facts.settled_after,
     "value length": effect_facts.value_length,
     "read length": effect_facts.read_length,
     "read peak": effect_facts.read_peak,

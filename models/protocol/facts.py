@@ -32,7 +32,16 @@ OfModel = Literal[
     "parameters",
     "query parameters",
 ]
-OfEffects = Literal["head effect", "agreement", "weights apart", "answer apart", "gradient", "gradient peak"]
+OfEffects = Literal[
+    "head effect",
+    "agreement",
+    "early",
+    "settled after",
+    "weights apart",
+    "answer apart",
+    "gradient",
+    "gradient peak",
+]
 OfValues = Literal["value length", "read length", "read peak"]
 OfWords = Literal["raw product", "raw weight", "raw peak"]
 OfCost = Literal["cells", "attention products", "matrix products", "cached bytes"]
@@ -45,7 +54,12 @@ FactKind = (
 
 _GROUPS = (OfCell, OfRow, OfMap, OfRole, OfAnswer, OfText, OfModel, OfEffects, OfValues, OfWords, OfCost, OfFormula)
 KINDS: tuple[str, ...] = tuple(kind for group in _GROUPS for kind in get_args(group))
-WORDS = frozenset({"peak", "read peak", "raw peak", "gradient peak", "next", "writes", "visible keys", "mask", "role"})
+WORDS = frozenset(
+    {
+        *("peak", "read peak", "raw peak", "gradient peak", "next", "early", "writes"),
+        *("visible keys", "mask", "role"),
+    }
+)
 """Kinds that are words, where all others are numbers."""
 
 SHARES = frozenset(

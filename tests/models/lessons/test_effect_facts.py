@@ -116,6 +116,21 @@ def test_words_own_vectors_are_rows_of_the_embedding(engine: Engine) -> None:
     assert value(engine, kind="raw peak", query=Named("Tom")) == "Tom"
 
 
+def test_what_is_said_early_is_the_stream_through_the_last_norm_and_the_embedding(engine: Engine) -> None:
+    model = open_checkpoint("story-gpt")
+    module: Any = tiny.eager(model)
+    with torch.no_grad():
+        out = module(**model.encode(TEXT).inputs, output_hidden_states=True)
+        streams = [h[0, -1] for h in out.hidden_states]  # the last one comes normalised
+        said = [int(module.lm_head(module.transformer.ln_f(h)).argmax()) for h in streams[:-1]]
+        said.append(int(out.logits[0, -1].argmax()))
+    words = [model.piece_label(id_).lstrip("␣") for id_ in said]
+    assert [value(engine, kind="early", query=TO, at=block) for block in range(len(words))] == words
+    assert len(set(words)) > 1
+    after = next(block for block in range(len(words)) if set(words[block:]) == {"Tom"})
+    assert value(engine, kind="settled after", query=TO) == after
+
+
 def test_gradients_are_what_small_differences_say() -> None:
     engine = opened("dates-bottleneck")
     ran = forward(engine, "Thursday, 5 March 1998")
