@@ -142,9 +142,10 @@ def test_a_step_puts_its_scene_on_screen_with_its_figures(window: MainWindow) ->
 def test_a_row_is_covered_until_a_guess_is_revealed(window: MainWindow) -> None:
     guide, heat_map = guide_of(window), panel_of(window, HeadMapPanel).map
     question = guide.column.question
-    cover = next(cover for cover in covers(window) if cover.parent() is heat_map)
+    hand = Qt.CursorShape.PointingHandCursor
+    cover = next(c for c in covers(window) if c.parent() is heat_map and c.cursor().shape() == hand)
     row = heat_map.cell_rect(13, 0).united(heat_map.cell_rect(13, 13)).toAlignedRect()
-    assert cover.geometry().contains(row.adjusted(1, 1, -1, -1))
+    wait_until(lambda: cover.geometry().contains(row.adjusted(1, 1, -1, -1)))
     assert not question.reveal.isEnabled()
     middle = heat_map.cell_rect(13, 1).center().toPoint() - cover.pos()
     QTest.mouseClick(cover, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, middle)
@@ -182,7 +183,7 @@ def test_cells_of_a_mask_are_clicked_and_dragged_over(window: MainWindow) -> Non
     question = guide.column.question
     cover = next(cover for cover in covers(window) if isinstance(cover, RowCover))
     everything = heat_map.cell_rect(0, 0).united(heat_map.cell_rect(13, 13)).toAlignedRect()
-    assert cover.geometry().contains(everything.adjusted(1, 1, -1, -1))
+    wait_until(lambda: cover.geometry().contains(everything.adjusted(1, 1, -1, -1)))
     assert not question.reveal.isEnabled()
 
     def at(key: int, query: int = 4) -> QPoint:
