@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import torch
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton
+from safetensors.torch import load_file
 
 from explorer import owners, training_folders
 from explorer.panels.playground.form import RECURRENT
 from explorer.panels.playground.panel import PlaygroundPanel
 from explorer.session.intents import GoToStep, Train
 from explorer.session.training import TrainingState
+from explorer.widgets import asking
 from explorer.window.window import MainWindow
 from models.protocol.training_messages import Asked
 from models.protocol.trust import TrustReport
@@ -64,6 +69,40 @@ def test_it_learns_pauses_takes_a_batch_stops_and_closes_while_it_learns(qapp, s
         click(panel.pause, panel.pause.rect().center())  # now “Go on”
         wait_until(lambda: of(window).step > step + 1)
     assert folder.is_dir()  # nothing of it was saved
+
+
+def test_by_keys_alone_it_is_trained_stopped_and_saved(qapp, settings_folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(asking, "folder", lambda *_: str(tmp_path / "mine"))
+    with opened_window() as window:
+        window.dock_host.raise_panel("playground")
+        panel = panel_of(window, PlaygroundPanel)
+        wait_until(panel.train.isEnabled)
+        panel.form.task.setFocus()
+        for _ in range(20):
+            if qapp.focusWidget() is panel.train:
+                break
+            QTest.keyClick(qapp.focusWidget(), Qt.Key.Key_Backtab)
+        QTest.keyClick(qapp.focusWidget(), Qt.Key.Key_Space)
+        wait_until(lambda: window.session.state.learning is not None and of(window).step >= 25)
+        assert qapp.focusWidget() is panel.train
+        for _ in range(20):
+            if qapp.focusWidget() is panel.stop:
+                break
+            QTest.keyClick(qapp.focusWidget(), Qt.Key.Key_Tab)
+        QTest.keyClick(qapp.focusWidget(), Qt.Key.Key_Space)
+        wait_until(lambda: of(window).phase == "ended")
+        wait_until(panel.save.isEnabled)
+        panel.save.setFocus()
+        QTest.keyClick(panel.save, Qt.Key.Key_Space)
+        wait_until(lambda: of(window).saved != "")
+        assert not of(window).is_unsaved
+        folder, last = Path(of(window).folder), of(window).step
+    assert not folder.parent.exists()  # all of it is in the folder that was chosen
+    saved = load_file(tmp_path / "mine" / "model.safetensors")
+    newest = load_file(tmp_path / "mine" / "snapshots" / f"step-{last:08}.safetensors")
+    both = [name for name in saved if f"model.{name}" in newest]
+    assert len(both) >= len(saved) - 1  # embeddings that are tied have one name only
+    assert all(torch.equal(saved[name], newest[f"model.{name}"]) for name in both)
 
 
 def test_a_recurrent_model_learns_and_each_step_opens(qapp, settings_folder):
