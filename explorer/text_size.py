@@ -39,3 +39,13 @@ def smaller(font: QFont, factor: float, least: float = 0.0) -> QFont:
 def line_scale() -> float:
     """How many times as wide as at a desk lines are drawn: as much as the text is larger."""
     return max(1.0, least_points() / SMALLEST_FONT)
+
+
+def wide(width: float) -> float:
+    """The pixels of a line, a curve or a frame that is `width` wide at a desk."""
+    return width * line_scale()
+
+
+def solid(alpha: float) -> float:
+    """The opacity of a line whose strength says something, beside its width: from afar the width says it alone."""
+    return 1.0 if is_read_from_afar() else alpha

@@ -6,9 +6,9 @@ for another meaning, so the focus ring is a neutral of its own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from string import Template
-from typing import Literal
+from typing import Any, Literal
 
 from PySide6.QtGui import QColor, QPalette
 from PySide6.QtWidgets import QApplication
@@ -20,6 +20,7 @@ ThemeName = Literal["system", "light", "dark"]
 SEQUENTIAL_MAPS = ("viridis", "cividis", "magma", "inferno", "plasma")
 """Names of colour maps that a person can choose from; `colour_maps` has the colours."""
 
+LEGIBLE = 4.5  # to 1: the contrast of text, and of lines on a projector
 SMALLEST_FONT = 10.0  # points: what still reads from the back of a room
 
 
@@ -133,6 +134,32 @@ def _luminance(colour: str) -> float:
     )
 
 
+_TEXT = ("text_dim", "query", "key", "ok", "warning", "error")
+_LINES = ("bar", "border_strong", "attention", "cross", "feed_forward")
+_LINES_OF_TEXTS = ("system", "user", "assistant", "first", "second")
+_WIDE = 3.0  # to 1, of what is as wide as a bar and has lines upon it
+_STEPS = 50
+
+
+def for_projector(theme: Theme) -> Theme:
+    """The same colours, with those of text and of lines a contrast of 4.5 from their grounds: projectors wash out."""
+    grounds = theme.window, theme.surface, theme.surface_alt
+    changed: dict[str, Any] = {role: _apart(theme, role, LEGIBLE, *grounds, theme.surface_hover) for role in _TEXT}
+    changed |= {role: _apart(theme, role, LEGIBLE, *grounds) for role in (*_LINES, *_LINES_OF_TEXTS)}
+    return replace(theme, **changed, stream=_apart(theme, "stream", _WIDE, *grounds))
+
+
+def _apart(theme: Theme, role: str, ratio: float, *grounds: str) -> str:
+    """A role's colour, moved towards that of text by as little as gives it this contrast on all grounds."""
+    own, text = (bytes.fromhex(getattr(theme, name)[1:]) for name in (role, "text"))
+    for step in range(_STEPS + 1):
+        share = step / _STEPS
+        colour = "#" + bytes(round(a + share * (b - a)) for a, b in zip(own, text, strict=True)).hex()
+        if min(contrast(colour, ground) for ground in grounds) >= ratio:
+            break
+    return colour
+
+
 def palette(theme: Theme) -> QPalette:
     """The Qt palette of a theme, for every control that the style sheet leaves to Fusion."""
     result = QPalette()
@@ -194,7 +221,19 @@ def stylesheet(theme: Theme, points: float = SMALLEST_FONT) -> str:
         name: resource(f"icons/{file}-{theme.name}.svg").as_posix()
         for name, file in (("arrow", "arrow"), ("up", "arrow-up"), ("tick", "tick"))
     }
-    return _SHEET.substitute(colours, heading=f"{max(_HEADING, 1.5 * points):.1f}", **arrows)
+    scale = max(1.0, points / SMALLEST_FONT)
+    button, box = round(18 * scale), round(12 * scale)
+    sizes = {
+        "button": button,
+        "round": button // 2 + 1,
+        "box": box,
+        "dot": box // 2 + 2,
+        "drop": round(22 * scale),
+        "spin": round(20 * scale),
+        "arrow_wide": round(10 * scale),
+        "arrow_high": round(6 * scale),
+    }
+    return _SHEET.substitute(colours, heading=f"{max(_HEADING, 1.5 * points):.1f}", **arrows, **sizes)
 
 
 _SHEET = Template(
@@ -207,15 +246,15 @@ Card, QuestionCard { background: $surface; border: 1px solid $border; border-rad
 Callout { background: $surface_alt; border: 2px solid $key; border-radius: 8px; }
 QLabel[role="try"] { border-left: 3px solid $query; padding-left: 8px; font-weight: 600; }
 QToolButton[role="info"] {
-  color: $key; background: transparent; border: 1px solid $border_strong; border-radius: 10px; padding: 0;
-  min-width: 18px; max-width: 18px; min-height: 18px; max-height: 18px; font-weight: 600;
+  color: $key; background: transparent; border: 1px solid $border_strong; border-radius: ${round}px; padding: 0;
+  min-width: ${button}px; max-width: ${button}px; min-height: ${button}px; max-height: ${button}px; font-weight: 600;
 }
 QToolButton[role="info"]:hover { background: $surface_hover; border-color: $key; }
 QToolButton[role="info"]:checked { color: $on_accent; background: $key; border: 1px solid $key; padding: 0; }
 QToolButton[role="info"]:focus { border: 2px solid $focus; padding: 0; }
 QToolButton[role="code"] {
-  color: $key; background: transparent; border: 1px solid $border_strong; border-radius: 10px; padding: 0 5px;
-  min-height: 18px; max-height: 18px; font-weight: 600;
+  color: $key; background: transparent; border: 1px solid $border_strong; border-radius: ${round}px; padding: 0 5px;
+  min-height: ${button}px; max-height: ${button}px; font-weight: 600;
 }
 QToolButton[role="code"]:hover { background: $surface_hover; border-color: $key; }
 QToolButton[role="code"]:disabled { color: $text_dim; border-color: $border; }
@@ -264,8 +303,8 @@ QPushButton:checked:focus, QToolButton:checked:focus {
 QToolButton:focus { padding: 1px 7px; }
 /* a list that is as high as its entries: the other kind of popup hides the last one behind an arrow */
 QComboBox { combobox-popup: 0; }
-QComboBox::drop-down { border: 0; width: 22px; }
-QComboBox::down-arrow { image: url("$arrow"); width: 10px; height: 6px; border: 0; }
+QComboBox::drop-down { border: 0; width: ${drop}px; }
+QComboBox::down-arrow { image: url("$arrow"); width: ${arrow_wide}px; height: ${arrow_high}px; border: 0; }
 QComboBox QAbstractItemView {
   background: $surface; color: $text; border: 1px solid $border_strong; padding: 4px; outline: 0;
   selection-background-color: $surface_hover; selection-color: $text;
@@ -282,16 +321,18 @@ QLineEdit:focus, QPlainTextEdit:focus, QTextEdit:focus, QSpinBox:focus, QDoubleS
 }
 QLineEdit:disabled, QPlainTextEdit:disabled, QTextEdit:disabled { color: $border_strong; }
 
-QSpinBox, QDoubleSpinBox { padding-right: 20px; }
+QSpinBox, QDoubleSpinBox { padding-right: ${spin}px; }
 QSpinBox::up-button, QSpinBox::down-button, QDoubleSpinBox::up-button, QDoubleSpinBox::down-button {
-  subcontrol-origin: border; width: 20px; border: 0; background: transparent;
+  subcontrol-origin: border; width: ${spin}px; border: 0; background: transparent;
 }
 QSpinBox::up-button, QDoubleSpinBox::up-button { subcontrol-position: top right; margin-top: 2px; }
 QSpinBox::down-button, QDoubleSpinBox::down-button { subcontrol-position: bottom right; margin-bottom: 2px; }
 QSpinBox::up-button:hover, QSpinBox::down-button:hover, QDoubleSpinBox::up-button:hover,
 QDoubleSpinBox::down-button:hover { background: $surface_hover; }
-QSpinBox::up-arrow, QDoubleSpinBox::up-arrow { image: url("$up"); width: 10px; height: 6px; }
-QSpinBox::down-arrow, QDoubleSpinBox::down-arrow { image: url("$arrow"); width: 10px; height: 6px; }
+QSpinBox::up-arrow, QDoubleSpinBox::up-arrow { image: url("$up"); width: ${arrow_wide}px; height: ${arrow_high}px; }
+QSpinBox::down-arrow, QDoubleSpinBox::down-arrow {
+  image: url("$arrow"); width: ${arrow_wide}px; height: ${arrow_high}px;
+}
 
 QListWidget, QTreeWidget {
   background: $surface; color: $text; border: 1px solid $border; border-radius: 8px; padding: 6px; outline: 0;
@@ -329,9 +370,9 @@ QMenu::separator { height: 1px; background: $border; margin: 4px 8px; }
 QToolTip { background: $surface; color: $text; border: 1px solid $border_strong; padding: 4px 6px; }
 
 QCheckBox::indicator, QRadioButton::indicator {
-  width: 12px; height: 12px; border: 2px solid $border_strong; border-radius: 4px; background: $surface_alt;
+  width: ${box}px; height: ${box}px; border: 2px solid $border_strong; border-radius: 4px; background: $surface_alt;
 }
-QRadioButton::indicator { border-radius: 8px; }
+QRadioButton::indicator { border-radius: ${dot}px; }
 QCheckBox::indicator:hover, QRadioButton::indicator:hover { border-color: $text_dim; }
 QCheckBox::indicator:checked, QRadioButton::indicator:checked { background: $key; border-color: $key; }
 QCheckBox::indicator:checked { image: url("$tick"); }

@@ -6,6 +6,7 @@ from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
+from explorer.text_size import is_read_from_afar
 from explorer.theme import Theme
 from explorer.widgets.elided_label import ElidedLabel
 from explorer.widgets.page import wrapped
@@ -74,7 +75,7 @@ class Card(QFrame):
 
     def _fit_window(self) -> None:
         if self._path is not None:
-            self._path.setVisible(not is_low(self))
+            self._path.setVisible(not (is_low(self) or is_read_from_afar()))
 
     def set_theme(self, theme: Theme) -> None:
         """Hand the theme to every child that paints itself."""

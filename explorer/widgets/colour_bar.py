@@ -8,6 +8,7 @@ from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent, QPen, QP
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from explorer.colour_maps import ColourTable, sequential
+from explorer.text_size import wide
 from explorer.widgets import cell_image
 from explorer.widgets.number_text import nice_ticks, tick_texts, value_text
 from explorer.widgets.themed import ThemedWidget
@@ -129,5 +130,5 @@ class ColourBar(ThemedWidget):
         tip = QPointF(bar.left() - 1, y)
         painter.drawPolygon(QPolygonF([tip, tip + QPointF(-6, -5), tip + QPointF(-6, 5)]))
         for colour, width in ((QColor(0, 0, 0, 110), 3.0), (QColor(255, 255, 255, 235), 1.0)):
-            painter.setPen(QPen(colour, width))
+            painter.setPen(QPen(colour, wide(width)))
             painter.drawLine(QPointF(bar.left(), y), QPointF(bar.right(), y))

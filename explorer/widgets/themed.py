@@ -6,6 +6,7 @@ from PySide6.QtCore import QEvent, QPoint, QRectF, Qt
 from PySide6.QtGui import QColor, QFocusEvent, QFont, QPainter, QPen
 from PySide6.QtWidgets import QScrollArea, QWidget
 
+from explorer.text_size import wide
 from explorer.theme import LIGHT, Theme
 from explorer.widgets.in_sight import scroll_to
 
@@ -85,7 +86,7 @@ class ThemedWidget(QWidget):
             return
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(QPen(QColor(self._theme.focus), 2))
+        painter.setPen(QPen(QColor(self._theme.focus), wide(2)))
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), 6, 6)
         painter.restore()

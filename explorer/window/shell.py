@@ -90,6 +90,7 @@ class Shell(QMainWindow):
         if isinstance(app, QApplication):
             set_least_points(self.presented_points)
             if self.presented_points:
+                self.theme = themes.for_projector(self.theme)
                 _set_font(self.presented_points, 1.0)
             else:
                 _set_font(self._base_points, self.settings.text_scale * self.text_factor)

@@ -33,6 +33,30 @@ def test_text_reads_on_every_surface(look, role, ground):
 
 
 @BOTH
+@pytest.mark.parametrize("ground", ["surface", "surface_alt", "window"])
+def test_text_and_lines_stand_out_on_a_projector(look, ground):
+    shown = theme.for_projector(look)
+    lines = ("bar", "border_strong", "attention", "cross", "feed_forward", "system", "user", "assistant")
+    for role in ("text", "text_dim", "query", "key", "ok", "warning", "error", "first", "second", "focus", *lines):
+        assert theme.contrast(getattr(shown, role), getattr(shown, ground)) >= 4.5, role
+    assert theme.contrast(shown.stream, getattr(shown, ground)) >= 3
+    assert getattr(shown, ground) == getattr(look, ground)
+
+
+@BOTH
+@pytest.mark.parametrize("accent", ["query", "key", "bar"])
+def test_text_reads_upon_an_accent_on_a_projector(look, accent):
+    shown = theme.for_projector(look)
+    assert theme.contrast(shown.on_accent, getattr(shown, accent)) >= 4.5
+
+
+@BOTH
+def test_what_stands_out_already_stays_on_a_projector(look):
+    shown = theme.for_projector(look)
+    assert (shown.text, shown.key, shown.name) == (look.text, look.key, look.name)
+
+
+@BOTH
 def test_a_ticked_box_has_a_tick(qtbot, look):
     with look_put_back():
         app = QApplication.instance()

@@ -21,6 +21,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy
 
+from explorer.text_size import solid, wide
 from explorer.widgets.arrow_text import elided
 from explorer.widgets.themed import ThemedWidget
 from explorer.widgets.token_text import ARROW
@@ -170,13 +171,13 @@ class Ribbons(ThemedWidget):
         path = QPainterPath(first)
         middle = (first.x() + last.x()) / 2
         path.cubicTo(QPointF(middle, first.y()), QPointF(middle, last.y()), last)
-        width = max(0.8, weight * start.height())
+        width = max(wide(0.8), weight * start.height())
         if not path.controlPointRect().adjusted(-width, -width, width, width).intersects(exposed):
             return
         gradient = QLinearGradient(first, last)
         for at, accent in zip((0.0, 1.0), self._accents(), strict=True):
             colour = QColor(accent)
-            colour.setAlphaF(0.10 + 0.68 * weight)
+            colour.setAlphaF(solid(0.10 + 0.68 * weight))
             gradient.setColorAt(at, colour)
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.setPen(QPen(QBrush(gradient), width, c=Qt.PenCapStyle.FlatCap))
@@ -187,7 +188,7 @@ class Ribbons(ThemedWidget):
         chosen, under = word == self._chosen[side], word == self._hover[side]
         width = 2.0 if chosen else 1.0
         frame = self._accents()[side] if chosen else theme.border_strong if under else theme.border
-        painter.setPen(QPen(QColor(frame), width))
+        painter.setPen(QPen(QColor(frame), wide(width)))
         painter.setBrush(QColor(theme.surface_hover if under else theme.surface_alt))
         painter.drawRoundedRect(rect.adjusted(width / 2, width / 2, -width / 2, -width / 2), 6, 6)
         room = rect.width() - 2 * _SIDE + 1

@@ -11,6 +11,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy
 
+from explorer.text_size import wide
 from explorer.widgets.items_widget import RowsWidget
 from explorer.widgets.token_text import shortened
 
@@ -107,7 +108,7 @@ class AlignedTokens(RowsWidget):
         for word, box in ((place.a, above), (place.b, below)):
             missing = not word
             frame = marked if missing or not place.same else QColor(theme.border_strong if is_current else theme.border)
-            pen = QPen(frame, 2.0 if is_current else 1.0)
+            pen = QPen(frame, wide(2.0 if is_current else 1.0))
             pen.setStyle(Qt.PenStyle.DashLine if missing else Qt.PenStyle.SolidLine)
             painter.setPen(pen)
             painter.setBrush(QColor(theme.surface if missing else theme.surface_alt))
@@ -115,6 +116,8 @@ class AlignedTokens(RowsWidget):
             painter.setPen(QColor(theme.text))
             painter.drawText(box, Qt.AlignmentFlag.AlignCenter, word)
         if place.a and place.b:
-            painter.setPen(QPen(QColor(theme.border_strong) if place.same else marked, 2.0 if is_current else 1.2))
+            painter.setPen(
+                QPen(QColor(theme.border_strong) if place.same else marked, wide(2.0 if is_current else 1.2))
+            )
             x = above.center().x()
             painter.drawLine(QPointF(x, above.bottom() + 1), QPointF(x, below.top() - 1))

@@ -11,6 +11,7 @@ from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QMouseEvent, QPainte
 from PySide6.QtWidgets import QWidget
 
 from explorer.colour_maps import ColourTable, sequential
+from explorer.text_size import wide
 from explorer.widgets.cells_widget import NOWHERE, Cell, CellsWidget
 from explorer.widgets.number_text import value_text
 from explorer.widgets.token_text import shortened
@@ -141,7 +142,7 @@ class TokenRows(CellsWidget):
                     self._draw_token(painter, rect, row, column)
         for cell, pen in ((self._hover, self._theme.text_dim), (self._selection, self._theme.text)):
             if cell != NOWHERE:
-                painter.setPen(QPen(QColor(pen), 2))
+                painter.setPen(QPen(QColor(pen), wide(2)))
                 painter.setBrush(Qt.BrushStyle.NoBrush)
                 painter.drawRect(self.cell_rect(*cell))
         self._draw_labels(painter)
@@ -164,7 +165,7 @@ class TokenRows(CellsWidget):
             painter.setPen(QColor("white" if is_dark else "black"))
         painter.drawText(rect, Qt.AlignmentFlag.AlignCenter, text)
         if is_query:
-            painter.setPen(QPen(QColor(self._theme.query), 2))
+            painter.setPen(QPen(QColor(self._theme.query), wide(2)))
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRect(rect.adjusted(1, 1, -1, -1))
 

@@ -21,7 +21,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from explorer.text_size import smaller
+from explorer.text_size import smaller, wide
 from explorer.widgets.number_text import MINUS
 from explorer.widgets.themed import ThemedWidget
 
@@ -170,22 +170,24 @@ class BeamTree(ThemedWidget):
         colour = theme.query if node.best else theme.border if node.fate == "pruned" else theme.border_strong
         selected = node.id in self._way
         painter.setBrush(Qt.BrushStyle.NoBrush)
-        painter.setPen(QPen(QColor(theme.key if selected else colour), 2.5 if selected else 2 if node.best else 1.2))
+        painter.setPen(
+            QPen(QColor(theme.key if selected else colour), wide(2.5 if selected else 2 if node.best else 1.2))
+        )
         painter.drawPath(path)
 
     def _draw_box(self, painter: QPainter, node: BeamNode) -> None:
         theme, rect, pruned = self._theme, self._rects[node.id], node.fate == "pruned"
-        pen = QPen(QColor(theme.query if node.best else theme.border_strong), 2 if node.best else 1)
+        pen = QPen(QColor(theme.query if node.best else theme.border_strong), wide(2 if node.best else 1))
         if pruned:
-            pen = QPen(QColor(theme.border_strong), 1, Qt.PenStyle.DashLine)
+            pen = QPen(QColor(theme.border_strong), wide(1), Qt.PenStyle.DashLine)
         painter.setPen(pen)
         painter.setBrush(QColor(theme.surface if pruned else theme.surface_alt))
         if node.id == self._selected:
             painter.setBrush(QColor(theme.surface_hover))
-            painter.setPen(QPen(QColor(theme.key), 2.5))
+            painter.setPen(QPen(QColor(theme.key), wide(2.5)))
         painter.drawRoundedRect(rect.adjusted(1, 1, -1, -1), 5, 5)
         if node.fate == "finished":
-            painter.setPen(QPen(QColor(theme.ok), 1.5))
+            painter.setPen(QPen(QColor(theme.ok), wide(1.5)))
             painter.drawRoundedRect(rect.adjusted(4, 4, -4, -4), 3, 3)
         painter.setFont(self.bold_font() if node.best else self.font())
         painter.setPen(QColor(theme.text_dim if pruned else theme.text))

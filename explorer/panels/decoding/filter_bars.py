@@ -9,6 +9,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QBrush, QColor, QFont, QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from explorer.text_size import wide
 from explorer.widgets.items_widget import RowsWidget
 from explorer.widgets.number_text import percent_text
 
@@ -127,7 +128,7 @@ class FilterBars(RowsWidget):
         if self._threshold is not None:
             room = self._bar_room(self.row_rect(0), label, number, kept)
             x = room.left() + room.width() * self._threshold / most
-            painter.setPen(QPen(QColor(self._theme.text), 1.5, Qt.PenStyle.DashLine))
+            painter.setPen(QPen(QColor(self._theme.text), wide(1.5), Qt.PenStyle.DashLine))
             painter.drawLine(QPointF(x, self._head_height()), QPointF(x, self.height()))
 
     def _draw_row(

@@ -9,6 +9,7 @@ from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from explorer.text_size import wide
 from explorer.widgets.items_widget import ItemsWidget
 
 _GAP = 4.0
@@ -122,7 +123,7 @@ class StepTimeline(ItemsWidget):
     def _draw_chip(self, painter: QPainter, step: int, label: str, rect: QRectF) -> None:
         theme, current = self._theme, step == self._current
         frame = theme.query if current else theme.border_strong if step == self._hover else theme.border
-        painter.setPen(QPen(QColor(frame), 2 if current else 1))
+        painter.setPen(QPen(QColor(frame), wide(2 if current else 1)))
         painter.setBrush(QColor(theme.surface_hover if step == self._hover else theme.surface_alt))
         painter.drawRoundedRect(rect.adjusted(1, 1, -1, -1), 5, 5)
         painter.setPen(QColor(theme.text if 0 < step <= self._current else theme.text_dim))

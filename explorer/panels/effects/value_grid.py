@@ -17,7 +17,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from explorer.colour_maps import ColourTable, diverging
-from explorer.text_size import is_read_from_afar, smaller
+from explorer.text_size import is_read_from_afar, smaller, wide
 from explorer.widgets.cells_widget import NOWHERE, Cell, CellsWidget
 
 _GAP = 2.0
@@ -185,7 +185,7 @@ class ValueGrid(CellsWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         for cell, pen in ((self._hover, self._theme.text_dim), (self._selection, self._theme.text)):
             if cell != NOWHERE:
-                painter.setPen(QPen(QColor(pen), 2))
+                painter.setPen(QPen(QColor(pen), wide(2)))
                 painter.setBrush(Qt.BrushStyle.NoBrush)
                 painter.drawRoundedRect(layout.rect(*cell).adjusted(-1, -1, 1, 1), 2, 2)
         self._draw_labels(painter, grid, layout, exposed)

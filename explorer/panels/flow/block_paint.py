@@ -11,6 +11,7 @@ from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPainterPath, QPen
 from explorer.panels.flow.block_layout import LANE, Arrow
 from explorer.panels.flow.box_paint import BoxPainter, draw_arrowhead
 from explorer.panels.flow.model_paint import part_colour
+from explorer.text_size import wide
 from models.protocol.flow import BlockView
 
 
@@ -34,7 +35,7 @@ def draw_block(
 
 def draw_arrow(painter: QPainter, arrow: Arrow, colour: QColor, width: float) -> QPainterPath:
     path = _path(arrow.points)
-    painter.setPen(QPen(colour, width, c=Qt.PenCapStyle.FlatCap, j=Qt.PenJoinStyle.RoundJoin))
+    painter.setPen(QPen(colour, wide(width), c=Qt.PenCapStyle.FlatCap, j=Qt.PenJoinStyle.RoundJoin))
     painter.setBrush(Qt.BrushStyle.NoBrush)
     painter.drawPath(path)
     return path
@@ -73,7 +74,7 @@ def _draw_stream(painter: QPainter, artist: BoxPainter, ends: tuple[str, str], h
 
 
 def _draw_sum(painter: QPainter, artist: BoxPainter, at: QPointF, part: str) -> None:
-    painter.setPen(QPen(part_colour(artist.theme, part), 2))
+    painter.setPen(QPen(part_colour(artist.theme, part), wide(2)))
     painter.setBrush(QColor(artist.theme.surface))
     painter.drawEllipse(at, 11, 11)
     painter.drawLine(at - QPointF(5, 0), at + QPointF(5, 0))

@@ -24,6 +24,7 @@ from explorer.panels.flow.box_paint import BoxPainter
 from explorer.panels.flow.box_text import Around, head_tooltip, neuron_tooltip, stripe_tooltip, tooltip
 from explorer.panels.flow.ground import Ground
 from explorer.panels.flow.stripes import number_at
+from explorer.text_size import wide
 from explorer.widgets.themed import ThemedWidget
 from models.protocol.flow import BlockView, Box, FeedForwardBox, HeadsBox, NormBox, OutputBox, SumBox
 
@@ -228,13 +229,13 @@ class BlockPicture(ThemedWidget):
     def _draw_rings(self, painter: QPainter, layout: BlockLayout) -> None:
         painter.setBrush(Qt.BrushStyle.NoBrush)
         if self._hover in layout.rects:
-            painter.setPen(QPen(QColor(self._theme.border_strong), 1.5))
+            painter.setPen(QPen(QColor(self._theme.border_strong), wide(1.5)))
             painter.drawRoundedRect(layout.rect(self._hover).adjusted(-1, -1, 1, 1), 8, 8)
         if self._playing >= 0:
-            painter.setPen(QPen(QColor(self._theme.query), 3))
+            painter.setPen(QPen(QColor(self._theme.query), wide(3)))
             painter.drawRoundedRect(layout.rect(self._playing).adjusted(-2, -2, 2, 2), 9, 9)
         if self._current >= 0 and self.hasFocus():
-            painter.setPen(QPen(QColor(self._theme.focus), 2))
+            painter.setPen(QPen(QColor(self._theme.focus), wide(2)))
             painter.drawRoundedRect(layout.rect(self._current).adjusted(-2, -2, 2, 2), 9, 9)
 
     # pointer

@@ -13,6 +13,7 @@ from explorer.panels.flow.block_layout import NAMES, PAD, BlockLayout, strip_hei
 from explorer.panels.flow.box_text import Around, fitting, neuron_name, title, ways_to_say
 from explorer.panels.flow.model_paint import part_colour, tinted
 from explorer.panels.flow.stripes import draw_stripes
+from explorer.text_size import wide
 from explorer.theme import Theme
 from explorer.widgets.number_text import signed
 from explorer.widgets.token_text import isolated
@@ -61,7 +62,7 @@ class BoxPainter:
             colour = QColor({"q": theme.query, "k": theme.key}.get(box.makes, theme.border_strong))
         is_off = getattr(box, "off", False)
         style = Qt.PenStyle.DashLine if is_off else Qt.PenStyle.SolidLine
-        painter.setPen(QPen(colour, 1.6 if writes or isinstance(box, ProjectionBox) else 1.0, style))
+        painter.setPen(QPen(colour, wide(1.6 if writes or isinstance(box, ProjectionBox) else 1.0), style))
         painter.setBrush(QColor(theme.surface_alt))
         painter.drawRoundedRect(rect.adjusted(0.5, 0.5, -0.5, -0.5), _CORNER, _CORNER)
 
@@ -157,7 +158,7 @@ class BoxPainter:
             below = QRectF(slot.left(), strip.bottom(), slot.width(), slot.bottom() - strip.bottom())
             painter.drawText(below, Qt.AlignmentFlag.AlignCenter, str(head))
             if chosen:
-                painter.setPen(QPen(QColor(self.theme.query), 2))
+                painter.setPen(QPen(QColor(self.theme.query), wide(2)))
                 painter.setBrush(Qt.BrushStyle.NoBrush)
                 painter.drawRoundedRect(strip.adjusted(-3, -3, 3, 3), 3, 3)
 

@@ -11,6 +11,7 @@ from PySide6.QtGui import QColor, QFontMetricsF, QImage, QPainter, QPen
 from explorer.colour_maps import ColourTable, diverging
 from explorer.panels.flow.matrices_look import Look
 from explorer.panels.flow.matrices_scene import SIDES, TITLES, Matrix, Name, Place, cell_text
+from explorer.text_size import wide
 from explorer.widgets import cell_image
 
 _HATCH = 9.0
@@ -142,7 +143,7 @@ class MatricesPainter(Look):
     def _draw_arrow(self, painter: QPainter, left: float, right: float, y: float) -> None:
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(QPen(QColor(self.theme.text_dim), 1.4))
+        painter.setPen(QPen(QColor(self.theme.text_dim), wide(1.4)))
         painter.drawLine(QPointF(left, y), QPointF(right, y))
         for up in (-4, 4):
             painter.drawLine(QPointF(right, y), QPointF(right - 5, y + up))
@@ -168,6 +169,6 @@ class MatricesPainter(Look):
         painter.save()
         painter.setBrush(Qt.BrushStyle.NoBrush)
         for line, width, outset in ((self.theme.surface, 1.5, 3.0), (colour, 2.0, 1.0)):
-            painter.setPen(QPen(QColor(line), width, j=Qt.PenJoinStyle.MiterJoin))
+            painter.setPen(QPen(QColor(line), wide(width), j=Qt.PenJoinStyle.MiterJoin))
             painter.drawRect(rect.adjusted(-outset, -outset, outset, outset))
         painter.restore()

@@ -12,6 +12,7 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPainterPath, 
 
 from explorer.panels.flow.model_layout import ModelLayout
 from explorer.panels.flow.model_scene import Arcs, LaneLabel, ModelScene, OutputGroup, Place, Scales, StackScene
+from explorer.text_size import solid, wide
 from explorer.theme import Theme
 from models.protocol.flow import Written
 
@@ -81,7 +82,7 @@ class ModelPainter:
             return
         colour = QColor(self.theme.cross)
         colour.setAlphaF(0.55)
-        painter.setPen(QPen(colour, 2, c=Qt.PenCapStyle.RoundCap, j=Qt.PenJoinStyle.RoundJoin))
+        painter.setPen(QPen(colour, wide(2), c=Qt.PenCapStyle.RoundCap, j=Qt.PenJoinStyle.RoundJoin))
         painter.setBrush(Qt.BrushStyle.NoBrush)
         top, x = self.layout.header + 1, self.layout.block_rect(readers[0][0], 0).left() - 12
         last = len(self.scene.stacks[0].labels) - 1
@@ -171,7 +172,7 @@ class ModelPainter:
         rect = QRectF(x, y - height / 2, width, height)
         if written.off:
             painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.setPen(QPen(colour, 1, Qt.PenStyle.DotLine))
+            painter.setPen(QPen(colour, wide(1), Qt.PenStyle.DotLine))
             painter.drawEllipse(QPointF(x + 3, y), 2.5, 2.5)
             return
         painter.setPen(Qt.PenStyle.NoPen)
@@ -224,8 +225,8 @@ class ModelPainter:
             weight = float(min(1.0, arcs.weights[position]))
             if weight < LEAST_WEIGHT:
                 continue
-            colour.setAlphaF(0.22 + 0.68 * weight**0.5)
-            painter.setPen(QPen(colour, 0.9 + 4.6 * weight, c=Qt.PenCapStyle.RoundCap))
+            colour.setAlphaF(solid(0.22 + 0.68 * weight**0.5))
+            painter.setPen(QPen(colour, wide(0.9 + 4.6 * weight), c=Qt.PenCapStyle.RoundCap))
             source = QPointF(layout.lane_x(arcs.keys, int(position)), start)
             painter.drawPath(_arc(source, target, layout.block, layout.line, crosses))
 
@@ -237,7 +238,7 @@ class ModelPainter:
         top, colour = self.layout.header, QColor(self.theme.query)
         colour.setAlphaF(0.75)
         painter.setBrush(Qt.BrushStyle.NoBrush)
-        painter.setPen(QPen(colour, 2, c=Qt.PenCapStyle.RoundCap, j=Qt.PenJoinStyle.RoundJoin))
+        painter.setPen(QPen(colour, wide(2), c=Qt.PenCapStyle.RoundCap, j=Qt.PenJoinStyle.RoundJoin))
         path = QPainterPath(QPointF(x, top))
         if rect.left() < x + 12:
             end = QPointF(x, rect.bottom() + 1)
@@ -322,7 +323,7 @@ class ModelPainter:
         if place[0] < 0 or place[1] not in self.layout.visible(place[0]) or self.layout.is_under_names(*place):
             return
         painter.setBrush(Qt.BrushStyle.NoBrush)
-        painter.setPen(QPen(QColor(colour), 2))
+        painter.setPen(QPen(QColor(colour), wide(2)))
         rect = self.chip_rect(metrics, place, whole=True).adjusted(inset, inset, -inset, -inset)
         painter.drawRoundedRect(rect, CORNER, CORNER)
 

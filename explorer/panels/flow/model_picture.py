@@ -24,6 +24,7 @@ from explorer.panels.flow.model_layout import CHIP, ModelLayout, StackSize, mode
 from explorer.panels.flow.model_paint import ModelPainter, block_name, tinted
 from explorer.panels.flow.model_scene import NOWHERE, Arcs, Marks, ModelScene, OutputGroup, Place, scales_of
 from explorer.panels.flow.sentences import crossing_text
+from explorer.text_size import wide
 from explorer.widgets.themed import ThemedWidget
 
 _BAR = 12  # thickness of a scroll bar
@@ -254,10 +255,10 @@ class ModelPicture(ThemedWidget):
         if playing is not None and playing.stack >= 0:
             whole = playing.position < 0
             rect = layout.block_rect(playing.stack, playing.block) if whole else layout.crossing(playing)
-            painter.setPen(QPen(QColor(self._theme.query), 2.5))
+            painter.setPen(QPen(QColor(self._theme.query), wide(2.5)))
             painter.drawRoundedRect(rect.adjusted(1.5, 1.5, -1.5, -1.5), 6, 6)
         if self._shows_ring and self.hasFocus() and min(at.stack, at.position) >= 0:
-            painter.setPen(QPen(QColor(self._theme.focus), 2))
+            painter.setPen(QPen(QColor(self._theme.focus), wide(2)))
             painter.drawRoundedRect(layout.crossing(at).adjusted(1, 1, -1, -1), 6, 6)
 
     # pointer and keyboard

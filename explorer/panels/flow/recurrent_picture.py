@@ -11,6 +11,7 @@ from explorer.panels.flow.box_text import fitting
 from explorer.panels.flow.model_paint import LEAST_WEIGHT, tinted
 from explorer.panels.flow.recurrent_scene import RecurrentScene
 from explorer.panels.flow.stripes import draw_stripes
+from explorer.text_size import solid, wide
 from explorer.widgets.number_text import value_text
 from explorer.widgets.themed import ThemedWidget
 
@@ -172,7 +173,7 @@ class RecurrentPicture(ThemedWidget):
 
     @staticmethod
     def _arrow(painter: QPainter, start: QPointF, end: QPointF, colour: QColor) -> None:
-        painter.setPen(QPen(colour, 1.6))
+        painter.setPen(QPen(colour, wide(1.6)))
         painter.drawLine(start, end)
         way = -1 if end.x() < start.x() else 1
         painter.setPen(Qt.PenStyle.NoPen)
@@ -205,7 +206,7 @@ class RecurrentPicture(ThemedWidget):
     ) -> None:
         theme, rect = self._theme, self.chip_rect(item)
         hovered = item == self._hover
-        painter.setPen(QPen(frame or QColor(theme.border_strong if hovered else theme.border), 2 if frame else 1))
+        painter.setPen(QPen(frame or QColor(theme.border_strong if hovered else theme.border), wide(2 if frame else 1)))
         painter.setBrush(QColor(theme.surface_hover if hovered else theme.surface_alt))
         painter.drawRoundedRect(rect.adjusted(0.5, 0.5, -0.5, -0.5), 6, 6)
         painter.setFont(self.font())
@@ -220,7 +221,7 @@ class RecurrentPicture(ThemedWidget):
         count, rect, theme = len(scene.source), self.bottleneck_rect(), self._theme
         is_there = filled >= count
         colour = QColor(theme.query if is_there else theme.border)
-        painter.setPen(QPen(colour, 2.5))
+        painter.setPen(QPen(colour, wide(2.5)))
         painter.setBrush(Qt.BrushStyle.NoBrush)
         last = self.state_rect(count - 1)
         path = QPainterPath(QPointF(last.center().x(), last.top()))
@@ -234,12 +235,12 @@ class RecurrentPicture(ThemedWidget):
             state = self.state_rect(count + step)
             if filled > count + step:
                 strong = step == self._query
-                painter.setPen(QPen(tinted(theme.query, 0.9 if strong else 0.25), 2 if strong else 1.2))
+                painter.setPen(QPen(tinted(theme.query, 0.9 if strong else 0.25), wide(2 if strong else 1.2)))
                 x = min(max(state.center().x(), rect.left() + 6), rect.right() - 6)
                 painter.drawLine(QPointF(x, rect.top()), QPointF(state.center().x(), state.bottom() + 1))
         if is_there:
             draw_stripes(painter, rect, scene.flow.bottleneck, theme)
-        painter.setPen(QPen(colour, 2))
+        painter.setPen(QPen(colour, wide(2)))
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawRoundedRect(rect.adjusted(-2, -2, 2, 2), 4, 4)
         painter.setPen(QColor(theme.text_dim))
@@ -263,13 +264,13 @@ class RecurrentPicture(ThemedWidget):
                 continue
             rect = self.state_rect(int(position))
             source = QPointF(rect.center().x(), rect.top())
-            colour.setAlphaF(0.22 + 0.7 * min(1.0, weight) ** 0.5)
-            painter.setPen(QPen(colour, 1 + 6 * min(1.0, weight), c=Qt.PenCapStyle.RoundCap))
+            colour.setAlphaF(solid(0.22 + 0.7 * min(1.0, weight) ** 0.5))
+            painter.setPen(QPen(colour, wide(1 + 6 * min(1.0, weight)), c=Qt.PenCapStyle.RoundCap))
             path = QPainterPath(source)
             middle = 0.5 * (source.y() + context.y())
             path.cubicTo(QPointF(source.x(), middle), QPointF(context.x(), middle), context)
             painter.drawPath(path)
-        painter.setPen(QPen(QColor(self._theme.attention), 2))
+        painter.setPen(QPen(QColor(self._theme.attention), wide(2)))
         painter.setBrush(QColor(self._theme.surface))
         painter.drawEllipse(context, 9, 9)
         painter.setPen(QColor(self._theme.text))

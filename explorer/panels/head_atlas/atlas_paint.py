@@ -11,7 +11,7 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QImage, QPainter, QPen
 
 from explorer.panels.head_atlas.atlas_layout import GAP, AtlasLayout
-from explorer.text_size import smaller
+from explorer.text_size import smaller, wide
 from explorer.theme import Theme
 from explorer.widgets import cell_image
 from explorer.widgets.hatching import draw_hatching
@@ -85,7 +85,7 @@ class AtlasPainter:
 
     def draw_hover_frame(self, painter: QPainter, row: int, column: int) -> None:
         painter.setBrush(Qt.BrushStyle.NoBrush)
-        painter.setPen(QPen(QColor(self.theme.text), 1.5))
+        painter.setPen(QPen(QColor(self.theme.text), wide(1.5)))
         painter.drawRoundedRect(self.layout.rect(row, column).adjusted(-1.5, -1.5, 1.5, 1.5), 2, 2)
 
     def draw_selection_frame(self, painter: QPainter, row: int, column: int) -> None:
@@ -97,7 +97,7 @@ class AtlasPainter:
             glow.setAlpha(alpha)
             painter.setPen(QPen(glow, 2.0))
             painter.drawRoundedRect(rect.adjusted(-outset, -outset, outset, outset), 4, 4)
-        painter.setPen(QPen(QColor(self.theme.query), 2.5))
+        painter.setPen(QPen(QColor(self.theme.query), wide(2.5)))
         painter.drawRoundedRect(rect.adjusted(-1.25, -1.25, 1.25, 1.25), 2, 2)
 
     def draw_badges(self, painter: QPainter, badges: Mapping[tuple[int, int], str]) -> None:

@@ -53,6 +53,7 @@ class ChipLook:
     font: QFont
     dims_special: bool
     ratio: float  # device pixels a logical one
+    side: float = SIDE
 
 
 class LinePicture(NamedTuple):
@@ -141,7 +142,7 @@ def draw_label(painter: QPainter, chip: Chip, rect: QRectF, look: ChipLook) -> N
         painter.drawLine(QPointF(rect.left() + 7, rect.bottom() - 4), QPointF(rect.right() - 7, rect.bottom() - 4))
     painter.setPen(QColor(theme.text_dim if chip.special and look.dims_special else theme.text))
     painter.setFont(look.font)
-    room = rect.width() - 2 * SIDE + 1
+    room = rect.width() - 2 * look.side + 1
     metrics = QFontMetricsF(look.font)
     text = metrics.elidedText(chip.words, Qt.TextElideMode.ElideRight, room)
     if not chip.tag or text != chip.words:

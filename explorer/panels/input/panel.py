@@ -71,9 +71,6 @@ from models.protocol.running import ForwardRequest, Ran
 from models.protocol.values import SiteRef
 from models.protocol.words import Words
 
-_FROM_AFAR = 2.0
-"""How many times as wide arcs are that the last row is to see."""
-
 
 class InputPanel(Panel):
     api_version = 1
@@ -163,6 +160,7 @@ class InputPanel(Panel):
         self._outer.setContentsMargins(0, 0, 0, 0)
         self._outer.addWidget(self._card)
         self._is_strip = False
+        self._strip_lines = 2  # seen at once, where tokens stand alone
         self._is_low = False  # whether the window has room for one line of everything
         self._shown: tuple[Ran | None, bool] = (None, False)  # what the strips show, and whether its words
         WindowSize(self).changed.connect(self._fit_window)
@@ -182,7 +180,13 @@ class InputPanel(Panel):
             self._body.take_tokens()
         self._card.setVisible(not alone)
         for area in (self.strip_area, self.target.area):
-            area.strip.set_arc_scale(_FROM_AFAR if alone else 1.0)
+            area.set_from_afar(alone)
+        if self._rendered is not None:
+            self._set_room(self.session.state)
+
+    def set_most_strip_lines(self, lines: int) -> None:
+        """How many lines of tokens are seen where they stand alone."""
+        self._strip_lines = lines
         if self._rendered is not None:
             self._set_room(self.session.state)
 
@@ -391,7 +395,7 @@ class InputPanel(Panel):
             area.set_room(
                 "none" if sees_pictures(state) or (two_texts and not has_arcs) else "low" if is_flat else "tall"
             )
-            area.set_most_lines(1 if self._is_low else 2 if self._is_strip else 3)
+            area.set_most_lines(1 if self._is_low else self._strip_lines if self._is_strip else 3)
         if is_chat and not self._is_low and not self._is_strip:
             self.strip_area.set_most_lines(2)  # the turns take the third
 

@@ -8,6 +8,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from explorer.text_size import wide
 from explorer.widgets.themed import ThemedWidget
 
 SMALLEST, LARGEST = 120, 500  # pixels of the longer side
@@ -141,12 +142,12 @@ class PatchView(ThemedWidget):
                 inside = self.patch_rect(patch).adjusted(1, 1, -1, -1)
                 lacks = max(0.0, (_LEAST_FRAME - min(inside.width(), inside.height())) / 2)
                 inside.adjust(-lacks, -lacks, lacks, lacks)
-                painter.setPen(QPen(QColor(self._theme.surface), 4))  # stands out from any picture
+                painter.setPen(QPen(QColor(self._theme.surface), wide(4)))  # stands out from any picture
                 painter.drawRect(inside)
-                painter.setPen(QPen(QColor(colour), 2))
+                painter.setPen(QPen(QColor(colour), wide(2)))
                 painter.drawRect(inside)
         if self._shows_ring and self.hasFocus():
-            painter.setPen(QPen(QColor(self._theme.surface), 4))  # below the ring, as below the frames
+            painter.setPen(QPen(QColor(self._theme.surface), wide(4)))  # below the ring, as below the frames
             painter.drawRoundedRect(QRectF(self.rect()).adjusted(2, 2, -2, -2), 5, 5)
         self._draw_focus_ring(painter)
 

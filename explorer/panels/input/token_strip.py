@@ -23,6 +23,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from explorer.panels.input.chip_pictures import CORNER, SIDE, Chip, ChipLook, ChipPictures, draw_ground
 from explorer.panels.input.token_strip_layout import Spacing, StripLayout, flow, flow_height, line_count
+from explorer.text_size import line_scale
 from explorer.widgets.themed import ThemedWidget
 
 LEAST_WEIGHT = 0.01  # arcs below this weight are not drawn
@@ -35,6 +36,11 @@ _SPACINGS: dict[Room, Spacing] = {
     "low": Spacing(tall_gutter=Spacing.low_gutter),
     "none": Spacing(tall_gutter=4.0, low_gutter=4.0),
 }
+_FROM_AFAR = 1.2
+"""How much wider than all other lines arcs are that the last row is to see."""
+_CLOSE, _CLOSE_SIDE = 4.0, 5.0  # between chips, and beside their text, where text is large
+_GUTTER = 14.0  # for arcs, where text is large: so many pixels for each time that lines are as wide
+
 _WIDEST_CHIP = 220.0
 _NARROWEST_CHIP = 24.0
 _DARKEST = 0.48  # of a shade: the text upon it stays legible
@@ -66,14 +72,14 @@ class TokenStrip(ThemedWidget):
         self._source = -1
         self._shades: NDArray[np.float32] | None = None  # (tokens,)
         self._selects: Selects = "both"
-        self._spacing = Spacing()
+        self._room: Room = "tall"
         self._dims_special = True
         self._widths: list[float] | None = None
         self._layout: StripLayout | None = None
         self._line_counts: dict[int, int] = {}  # by width: a layout asks for the same few again and again
         self._arcs: list[tuple[int, QPainterPath]] | None = None
         self._pictures = ChipPictures()
-        self._arc_scale = 1.0
+        self._from_afar = False
 
     @property
     def count(self) -> int:
@@ -104,10 +110,9 @@ class TokenStrip(ThemedWidget):
 
         "low" gives a single line of chips no more than each of several lines has, "none" is for a strip without arcs.
         """
-        spacing = _SPACINGS[room]
-        if spacing == self._spacing:
+        if room == self._room:
             return False
-        self._spacing = spacing
+        self._room = room
         self._line_counts = {}
         self._drop_layout()
         return True
@@ -154,10 +159,29 @@ class TokenStrip(ThemedWidget):
         self._arcs = None
         self.update()
 
-    def set_arc_scale(self, scale: float) -> None:
-        """Draw arcs, and the frames of the selected tokens, `scale` times as wide."""
-        self._arc_scale = scale
-        self.update()
+    def set_from_afar(self, from_afar: bool) -> None:
+        """Draw arcs, and the frames of the selected tokens, to be seen from the last row; and chips close together."""
+        if from_afar != self._from_afar:
+            self._from_afar = from_afar
+            self._widths = None
+            self._line_counts = {}
+            self._drop_layout()
+
+    @property
+    def _side(self) -> float:
+        """Between a chip's frame and its text."""
+        return _CLOSE_SIDE if self._from_afar else SIDE
+
+    @property
+    def _line_scale(self) -> float:
+        return _FROM_AFAR * line_scale() if self._from_afar else 1.0
+
+    @property
+    def _spacing(self) -> Spacing:
+        if not self._from_afar:
+            return _SPACINGS[self._room]
+        gutter = _SPACINGS["none"].low_gutter if self._room == "none" else _GUTTER * line_scale()
+        return Spacing(gap=_CLOSE, tall_gutter=gutter, low_gutter=gutter)
 
     def set_dim_special(self, dim: bool) -> None:
         """Draw special tokens, and the arcs to them, fainter than the others."""
@@ -221,7 +245,7 @@ class TokenStrip(ThemedWidget):
             metrics = QFontMetricsF(self.font())
             # each label once: a long text has far more tokens than words
             words = [token.words for token in self._tokens]
-            texts = {said: metrics.horizontalAdvance(said) + 2 * SIDE for said in set(words)}
+            texts = {said: metrics.horizontalAdvance(said) + 2 * self._side for said in set(words)}
             self._widths = [min(_WIDEST_CHIP, max(_NARROWEST_CHIP, texts[said])) for said in words]
         return self._widths
 
@@ -265,7 +289,7 @@ class TokenStrip(ThemedWidget):
             exposed = QRectF(event.rect())
             self._draw_arcs(painter, exposed)
             lines = self._placed().lines_within(exposed)
-            look = ChipLook(self._theme, self.font(), self._dims_special, self.devicePixelRatioF())
+            look = ChipLook(self._theme, self.font(), self._dims_special, self.devicePixelRatioF(), self._side)
             pictures = [self._pictures.line(line, self._chips_of(line), look) for line in lines]
             for picture in pictures:
                 painter.drawPixmap(picture.corner, picture.grounds)
@@ -308,7 +332,7 @@ class TokenStrip(ThemedWidget):
     def _draw_frame(
         self, painter: QPainter, token: int, colour: str, width: float, inset: float, corner: float
     ) -> None:
-        painter.setPen(QPen(QColor(colour), width * self._arc_scale))
+        painter.setPen(QPen(QColor(colour), width * self._line_scale))
         painter.drawRoundedRect(self.chip_rect(token).adjusted(inset, inset, -inset, -inset), corner, corner)
 
     def _draw_arcs(self, painter: QPainter, exposed: QRectF) -> None:
@@ -322,12 +346,19 @@ class TokenStrip(ThemedWidget):
         for token, path in self._arcs:
             if path.controlPointRect().adjusted(-3, -3, 3, 3).intersects(exposed):
                 weight = min(1.0, float(self._weights[token]))
-                colour = QColor(self._theme.query)
-                strength = 0.16 + 0.84 * weight**0.5
-                colour.setAlphaF(strength * (0.4 if self._dims_special and self._tokens[token].special else 1.0))
-                painter.setPen(QPen(colour, self._arc_scale * (0.8 + 4.2 * weight), c=Qt.PenCapStyle.FlatCap))
+                width = self._line_scale * (0.8 + 4.2 * weight)
+                painter.setPen(QPen(self._arc_colour(token, weight), width, c=Qt.PenCapStyle.FlatCap))
                 painter.drawPath(path)
         painter.restore()
+
+    def _arc_colour(self, token: int, weight: float) -> QColor:
+        """The fainter, the smaller the weight; from afar faint lines are not seen, and their width says it alone."""
+        is_dim = self._dims_special and self._tokens[token].special
+        if self._from_afar:
+            return QColor(self._theme.text_dim if is_dim else self._theme.query)
+        colour = QColor(self._theme.query)
+        colour.setAlphaF((0.16 + 0.84 * weight**0.5) * (0.4 if is_dim else 1.0))
+        return colour
 
     # pointer and keyboard
 

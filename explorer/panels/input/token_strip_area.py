@@ -50,6 +50,11 @@ class TokenStripArea(BoundedArea):
         if self.strip.set_room(room):
             self.fit_height()
 
+    def set_from_afar(self, from_afar: bool) -> None:
+        """As the strip's own, with the height that it then needs."""
+        self.strip.set_from_afar(from_afar)
+        self.fit_height()
+
     def set_most_lines(self, lines: int) -> None:
         """How many lines are seen at once."""
         if lines != self._most_lines:

@@ -8,6 +8,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from explorer.text_size import wide
 from explorer.theme import Theme
 from explorer.widgets.themed import ThemedWidget
 from models.protocol.chat import ROLES
@@ -42,7 +43,7 @@ def turn_ground(theme: Theme, role: str) -> QColor:
 
 def draw_turn_line(painter: QPainter, theme: Theme, role: str, left: float, right: float, y: float) -> None:
     """The line of a role from `left` to `right`: dotted, drawn through or dashed."""
-    pen = QPen(turn_colour(theme, role), 2.5, _LINES[role])
+    pen = QPen(turn_colour(theme, role), wide(2.5), _LINES[role])
     if pen.style() == Qt.PenStyle.DashLine:
         pen.setDashPattern([2.4, 1.4])
     pen.setCapStyle(Qt.PenCapStyle.FlatCap)

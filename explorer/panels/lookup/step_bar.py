@@ -8,6 +8,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from explorer.text_size import wide
 from explorer.widgets.items_widget import ItemsWidget
 
 _GAP = 8.0
@@ -88,7 +89,7 @@ class StepBar(ItemsWidget):
             painter.setBrush(QColor(theme.surface_hover))
             painter.drawRoundedRect(rect.adjusted(1, 2, -3, -4), 6, 6)
         circle = QRectF(rect.left() + 4, (self.height() - 4 - diameter) / 2, diameter, diameter)
-        painter.setPen(QPen(QColor(theme.query if current else theme.border_strong), 1.5))
+        painter.setPen(QPen(QColor(theme.query if current else theme.border_strong), wide(1.5)))
         painter.setBrush(QColor(theme.query) if current else Qt.BrushStyle.NoBrush)
         painter.drawEllipse(circle)
         painter.setFont(font)
@@ -98,7 +99,7 @@ class StepBar(ItemsWidget):
         label = QRectF(circle.right() + _GAP, circle.top(), room, diameter)
         if current or self._labels_fit():
             painter.drawText(label, Qt.AlignmentFlag.AlignVCenter, shown)
-        painter.setPen(QPen(QColor(theme.query if current else theme.border), 3 if current else 1))
+        painter.setPen(QPen(QColor(theme.query if current else theme.border), wide(3 if current else 1)))
         y = self.height() - 2.0
         painter.drawLine(QPointF(rect.left() + 4, y), QPointF(rect.right() - 6, y))
 

@@ -10,6 +10,7 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from explorer.text_size import wide
 from explorer.widgets.number_text import MINUS
 from explorer.widgets.themed import ThemedWidget
 
@@ -138,15 +139,15 @@ class VectorPlane(ThemedWidget):
         width = 4.0 if arrow.is_query else 1.5 + 6.0 * arrow.weight
         lit = index in (self._grabbed, self._hover)
         chosen = index == self._chosen
-        painter.setPen(QPen(colour, width, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
+        painter.setPen(QPen(colour, wide(width), Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
         painter.drawLine(origin, tip)
         if chosen or lit:
             halo = QColor(theme.focus)
             halo.setAlphaF(0.9 if chosen and self.hasFocus() else 0.4)
-            painter.setPen(QPen(halo, 2))
+            painter.setPen(QPen(halo, wide(2)))
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawEllipse(tip, _DISC + 4, _DISC + 4)
-        painter.setPen(QPen(colour, 2.5))
+        painter.setPen(QPen(colour, wide(2.5)))
         if arrow.is_query:
             painter.setBrush(colour)
             painter.drawPolygon(_head(origin, tip))

@@ -10,6 +10,7 @@ from PySide6.QtCore import QEvent, QLineF, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QWheelEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from explorer.text_size import wide
 from explorer.widgets.number_text import value_text
 from explorer.widgets.themed import ThemedWidget
 
@@ -90,19 +91,23 @@ class LogSlider(ThemedWidget):
     def handle_rect(self) -> QRectF:
         """Where the handle is."""
         middle = QPointF(self.x_of(self._value), self._line().y1())
-        return QRectF(middle.x() - _HANDLE, middle.y() - _HANDLE, 2 * _HANDLE, 2 * _HANDLE)
+        return QRectF(middle.x() - self._handle(), middle.y() - self._handle(), 2 * self._handle(), 2 * self._handle())
 
     def _describe(self) -> None:
         self.setAccessibleDescription(f"{value_text(self._value)}; arrow keys change it, 0 puts it back")
 
     # geometry and painting
 
+    def _handle(self) -> float:
+        """Its radius."""
+        return wide(_HANDLE)
+
     def _line(self) -> QLineF:
-        y = _HANDLE + 3
-        return QLineF(_HANDLE + 4, y, max(_HANDLE + 5.0, self.width() - _HANDLE - 4), y)
+        y = self._handle() + 3
+        return QLineF(self._handle() + 4, y, max(self._handle() + 5.0, self.width() - self._handle() - 4), y)
 
     def sizeHint(self) -> QSize:
-        return QSize(300, round(2 * _HANDLE + 10 + QFontMetricsF(self.font()).height()))
+        return QSize(300, round(2 * self._handle() + 10 + QFontMetricsF(self.font()).height()))
 
     def minimumSizeHint(self) -> QSize:
         return QSize(160, self.sizeHint().height())
@@ -113,18 +118,18 @@ class LogSlider(ThemedWidget):
         theme, line = self._theme, self._line()
         handle = self.handle_rect().center()
         for end, colour in ((line.p2(), theme.border), (handle, theme.query)):
-            painter.setPen(QPen(QColor(colour), 4, c=Qt.PenCapStyle.RoundCap))
+            painter.setPen(QPen(QColor(colour), wide(4), c=Qt.PenCapStyle.RoundCap))
             start = line.p1() if end == line.p2() else QPointF(self._home_x(), line.y1())
             painter.drawLine(QLineF(start, end))
         for mark in self._marks:
             x = round(self.x_of(mark.value)) + 0.5
-            painter.setPen(QPen(QColor(theme.border_strong), 2 if mark.is_home else 1))
+            painter.setPen(QPen(QColor(theme.border_strong), wide(2 if mark.is_home else 1)))
             painter.drawLine(QLineF(x, line.y1() - 8, x, line.y1() + 9))
         self._draw_labels(painter)
         painter.setPen(QPen(QColor(theme.query), 2))
         filled = theme.surface if self._value == 0 else theme.query
         painter.setBrush(QColor(filled))
-        radius = _HANDLE - 1 + (1 if self._dragging or self._hovered else 0)
+        radius = self._handle() - 1 + (1 if self._dragging or self._hovered else 0)
         painter.drawEllipse(handle, radius, radius)
         self._draw_focus_ring(painter)
 
@@ -134,7 +139,7 @@ class LogSlider(ThemedWidget):
 
     def _draw_labels(self, painter: QPainter) -> None:
         """The marks' names below the line; home's comes first, one that would touch another is left out."""
-        top = self._line().y1() + _HANDLE + 3
+        top = self._line().y1() + self._handle() + 3
         taken: list[QRectF] = []
         for mark in sorted(self._marks, key=lambda mark: not mark.is_home):
             font = self.bold_font() if mark.is_home else self.font()

@@ -12,6 +12,7 @@ from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from explorer.panels.positions.waveforms import wave_text
+from explorer.text_size import wide
 from explorer.widgets.items_widget import ItemsWidget
 from explorer.widgets.number_text import MINUS, value_text
 
@@ -128,7 +129,7 @@ class ClockHands(ItemsWidget):
         theme, line = self._theme, self._line()
         face = QRectF(rect.left() + 1, rect.top() + 1, rect.width() - 2, rect.height() - line - 2)
         lit = pair in (self._hover, self._current)
-        painter.setPen(QPen(QColor(theme.text if lit else theme.border_strong), 1.5 if lit else 1))
+        painter.setPen(QPen(QColor(theme.text if lit else theme.border_strong), wide(1.5 if lit else 1)))
         painter.setBrush(QColor(theme.surface_alt))
         painter.drawEllipse(face)
         centre, reach = face.center(), face.width() / 2 - 3
@@ -140,9 +141,11 @@ class ClockHands(ItemsWidget):
             angle = math.atan2(hand.imag, hand.real)
             faint = QColor(getattr(theme, role))
             faint.setAlpha(90)
-            painter.setPen(QPen(faint, 1.5, Qt.PenStyle.DotLine))
+            painter.setPen(QPen(faint, wide(1.5), Qt.PenStyle.DotLine))
             painter.drawLine(centre, _tip(centre, length, angle - float(turned)))
-            painter.setPen(QPen(QColor(getattr(theme, role)), 2.5, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
+            painter.setPen(
+                QPen(QColor(getattr(theme, role)), wide(2.5), Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap)
+            )
             painter.drawLine(centre, _tip(centre, length, angle))
         painter.setPen(QColor(theme.text if lit else theme.text_dim))
         below = QRectF(rect.left() - _GAP, rect.bottom() - line, rect.width() + 2 * _GAP, line)

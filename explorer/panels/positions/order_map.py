@@ -11,6 +11,7 @@ from PySide6.QtCore import QPointF, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPainterPath, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from explorer.text_size import wide
 from explorer.widgets.number_text import value_text
 from explorer.widgets.themed import ThemedWidget
 
@@ -128,7 +129,7 @@ class OrderMap(ThemedWidget):
         bend = (start.x() + end.x()) / 2
         path = QPainterPath(start)
         path.cubicTo(QPointF(bend, start.y()), QPointF(bend, end.y()), end)
-        painter.setPen(QPen(QColor(self._theme.bar if moved else self._theme.border_strong), 1.6 if moved else 1))
+        painter.setPen(QPen(QColor(self._theme.bar if moved else self._theme.border_strong), wide(1.6 if moved else 1)))
         painter.drawPath(path)
 
     def _draw_stub(self, painter: QPainter, start: QPointF, toward: float, down: bool) -> None:
@@ -136,7 +137,7 @@ class OrderMap(ThemedWidget):
         middle, away = (start.x() + toward) / 2, self._row_height() * (0.45 if down else -0.45)
         path = QPainterPath(start)
         path.quadTo(QPointF(middle, start.y()), QPointF(middle, start.y() + away))
-        painter.setPen(QPen(QColor(self._theme.bar), 1.6))
+        painter.setPen(QPen(QColor(self._theme.bar), wide(1.6)))
         painter.drawPath(path)
 
     def _draw_column(self, painter: QPainter, column: Measured, rect: QRectF, rows: range) -> None:

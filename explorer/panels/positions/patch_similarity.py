@@ -19,6 +19,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from explorer.colour_maps import ColourTable, sequential
+from explorer.text_size import wide
 from explorer.widgets import cell_image
 from explorer.widgets.number_text import value_text
 from explorer.widgets.themed import ThemedWidget
@@ -161,10 +162,10 @@ class PatchSimilarity(ThemedWidget):
         painter.drawPixmap(0, 0, self._picture)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         if self._query != _NOWHERE:
-            painter.setPen(QPen(QColor(self._theme.query), 2.5, j=Qt.PenJoinStyle.MiterJoin))
+            painter.setPen(QPen(QColor(self._theme.query), wide(2.5), j=Qt.PenJoinStyle.MiterJoin))
             painter.drawRect(self._map_rect(self._query).adjusted(-1.5, -1.5, 1.5, 1.5))
         if _NOWHERE not in (self._query, self._key):
-            painter.setPen(QPen(QColor(self._theme.key), 2, j=Qt.PenJoinStyle.MiterJoin))
+            painter.setPen(QPen(QColor(self._theme.key), wide(2), j=Qt.PenJoinStyle.MiterJoin))
             painter.drawRect(self._cell_rect(self._query, self._key))
         painter.setPen(QColor(self._theme.text))
         line = QRectF(3, 0, self.width() - 6, self._line())

@@ -11,6 +11,7 @@ from PySide6.QtGui import QColor, QFontMetricsF, QImage, QKeyEvent, QMouseEvent,
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from explorer.colour_maps import ColourTable, diverging
+from explorer.text_size import wide
 from explorer.widgets import cell_image
 from explorer.widgets.number_text import nice_ticks, tick_texts, value_text
 from explorer.widgets.themed import ThemedWidget
@@ -223,7 +224,7 @@ class TableImage(ThemedWidget):
             lines.append((QPointF(x, room.top()), QPointF(x, room.bottom())))
         # dark and light, so that it shows on every colour
         for colour, width in ((QColor(255, 255, 255, 170), 2.5), (QColor(20, 22, 26), 1.0)):
-            painter.setPen(QPen(colour, width))
+            painter.setPen(QPen(colour, wide(width)))
             for start, end in lines:
                 painter.drawLine(start, end)
 

@@ -10,6 +10,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from explorer.text_size import wide
 from explorer.widgets.number_text import MINUS, nice_ticks, value_text
 from explorer.widgets.themed import ThemedWidget
 
@@ -124,7 +125,7 @@ class Waveforms(ThemedWidget):
             (0.0, "sin", wave.sine, "bar"),
         ):
             colour = QColor(getattr(theme, role))
-            painter.setPen(QPen(colour, 2.0 if name == "sin" else 1.5))
+            painter.setPen(QPen(colour, wide(2.0 if name == "sin" else 1.5)))
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawPolyline(self._curve(wave.wavelength, shift, room, middle, half))
             painter.setPen(QPen(QColor(theme.surface), 1.5))
@@ -146,7 +147,7 @@ class Waveforms(ThemedWidget):
     def _draw_positions(self, painter: QPainter, room: QRectF) -> None:
         theme, line, metrics = self._theme, self._line(), QFontMetricsF(self.font())
         x = self.x_of(self._position)
-        painter.setPen(QPen(QColor(theme.text), 1.5, Qt.PenStyle.DashLine))
+        painter.setPen(QPen(QColor(theme.text), wide(1.5), Qt.PenStyle.DashLine))
         painter.drawLine(QPointF(x, 2), QPointF(x, room.bottom() + 2))
         text = f"position {self._position}"
         width = metrics.horizontalAdvance(text) + 12

@@ -21,6 +21,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from explorer.colour_maps import diverging
+from explorer.text_size import wide
 from explorer.widgets import cell_image
 from explorer.widgets.items_widget import ItemsWidget
 from explorer.widgets.number_text import MINUS
@@ -255,7 +256,7 @@ class StateColumns(ItemsWidget):
         rect.setTop(top - 1)
         rect.setBottom(rect.bottom() - _GAP + 1)
         painter.setBrush(Qt.BrushStyle.NoBrush)
-        painter.setPen(QPen(QColor(getattr(self._theme, self._accent)), 2))
+        painter.setPen(QPen(QColor(getattr(self._theme, self._accent)), wide(2)))
         painter.drawRect(rect)
 
     # pointer and keyboard

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import QLineF, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPen
 
-from explorer.text_size import smaller
+from explorer.text_size import smaller, wide
 from explorer.theme import SMALLEST_FONT
 from explorer.widgets.heat_map.painter import MapPainter
 
@@ -60,7 +60,7 @@ class Bands:
             if area.left() < x < area.right()
         ]
         for colour, width, dashed in ((QColor(0, 0, 0, 130), 3.0, False), (QColor(255, 255, 255, 240), 1.5, True)):
-            pen = QPen(colour, width, c=Qt.PenCapStyle.FlatCap)
+            pen = QPen(colour, wide(width), c=Qt.PenCapStyle.FlatCap)
             if dashed:
                 pen.setDashPattern([5.0, 3.0])
             painter.setPen(pen)

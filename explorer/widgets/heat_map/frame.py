@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from PySide6.QtCore import QPointF, QRectF, QSize
-from PySide6.QtGui import QFont, QFontMetricsF
+from PySide6.QtGui import QFont, QFontInfo, QFontMetricsF
 
-from explorer.widgets.heat_map.view import MapView
+from explorer.widgets.heat_map.view import Bounds, MapView
 from explorer.widgets.token_text import ARROW
 
 GAP = 6.0
 SLANT = math.sqrt(0.5)  # column labels rise at 45 degrees
 LEAN = 0.2  # how far right of its cell's middle a column label starts, in lines
 
+Names = tuple[Sequence[str], Sequence[str]]
+"""Of the rows, and of the columns."""
+
+Titles = Literal["none", "margins", "corner"]
+"""Where the names of the axes stand."""
+
+KEY_CORNER, QUERY_CORNER = "key →", "query ↓"
+"""What they are in the corner."""
+
 _LONGEST_LABEL = 112.0
 _LONGEST_PAIR = 168.0  # "El → gato"
 _FEW_LINES = 11  # a widget of fewer lines of text leaves the names of its axes to the readout
+_SIZES = (24, 28, 32, 36, 40)  # pixels, of labels that grow with their cells
+_MOST_GROWN = 40  # labels on an axis: the cells of more have no room for larger ones
 _MOST_OVERHANG = 28.0  # the last column labels are elided rather than cost the map more than this
 
 
@@ -34,37 +46,97 @@ class Frame:
     label_limit: float  # pixels a column's label may take before it is elided
     row_label_width: float
     line: float  # height of a line of text
-    titled: bool = True  # whether there is room for the names of the axes
+    label_font: QFont
+    label_bold: QFont
+    label_line: float
+    titles: Titles
+    has_numbers: bool  # whether cells that have room say their value
 
-    def fitted_view(self, rows: int, columns: int, pixel: float, block: tuple[range, range]) -> MapView:
+    def fitted_view(
+        self, rows: int, columns: int, pixel: float, block: tuple[range, range], bounds: Bounds | None = None
+    ) -> MapView:
         """A `block` of a map in its room, on whole pixels of size `pixel`; of an empty map, a single cell."""
         room = self.room
         shape = max(1, rows), max(1, columns)
-        return MapView.fit(*shape, room.x(), room.y(), room.width(), room.height(), pixel, block)
+        return MapView.fit(*shape, room.x(), room.y(), room.width(), room.height(), pixel, block, bounds)
 
 
-def frame_for(font: QFont, bold: QFont, size: QSize, rows: Sequence[str], columns: Sequence[str]) -> Frame:
-    """Divide a widget of `size` between labels, titles, readout and map."""
-    metrics = QFontMetricsF(bold)  # any label may turn bold, and must not move the map when it does
-    line = metrics.height()
+def frame_for(
+    font: QFont,
+    bold: QFont,
+    size: QSize,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    larger: float = 1.0,
+    from_afar: bool = False,
+) -> Frame:
+    """Divide a widget of `size` between labels, titles, readout and map.
+
+    Labels are `larger` than the other text by a factor. What is read `from_afar` has the names of the axes in the
+    corner between the labels, so that more is left to the map.
+    """
+    label_font, label_bold = _enlarged(font, larger), _enlarged(bold, larger)
+    metrics = QFontMetricsF(label_bold)  # any label may turn bold, and must not move the map when it does
+    line, label_line = QFontMetricsF(bold).height(), metrics.height()
     share = 0.3 if size.height() >= _FEW_LINES * line else 0.22  # of a low widget the map needs more
-    limit = min(_LONGEST_LABEL, 0.2 * size.width(), share * size.height())
+    limit = min(_LONGEST_LABEL * larger, 0.2 * size.width(), share * size.height())
     row_limit = min(_LONGEST_PAIR, 0.28 * size.width()) if any(ARROW in label for label in rows) else limit
     widths = {label: metrics.horizontalAdvance(label) for label in {*rows, *columns}}  # thousands repeat
     row_width = min(row_limit, max((widths[label] for label in rows), default=0.0))
     column_widths = [min(limit, widths[label]) for label in columns]
-    titled = size.height() >= _FEW_LINES * line
-    left = (line + GAP if titled else GAP) + row_width + GAP
-    top = (max(column_widths, default=0.0) + line) * SLANT + 2
+    titles: Titles = "none" if size.height() < _FEW_LINES * line else "corner" if from_afar else "margins"
+    top = (max(column_widths, default=0.0) + label_line) * SLANT + 2
+    if titles == "corner":
+        row_width = max(
+            row_width, *(QFontMetricsF(font).horizontalAdvance(name) for name in (KEY_CORNER, QUERY_CORNER))
+        )
+        top = max(top, 2 * line + GAP)
+    left = (line + GAP if titles == "margins" else GAP) + row_width + GAP
     strip = QRectF(0, size.height() - line - 8, size.width(), line + 8)
-    bottom = strip.height() + (line + 2 * GAP if titled else line / 2)  # a row's label may reach below it
+    bottom = strip.height() + (
+        line + 2 * GAP if titles == "margins" else label_line / 2
+    )  # a row's label may reach below it
+    if from_afar:  # by as much as it is higher than its row
+        high = (size.height() - top - strip.height() - GAP) / max(1, len(rows))
+        bottom = strip.height() + min(label_line / 2, max(GAP, (label_line - high) / 2))
     cell = max(1.0, (size.width() - left) / max(1, len(columns)))
     from_right = np.array(column_widths[::-1])
-    beyond_middle = (from_right + line / 2) * SLANT + line * LEAN
+    beyond_middle = (from_right + label_line / 2) * SLANT + label_line * LEAN
     overhang = float(np.max(beyond_middle - (np.arange(len(columns)) + 0.5) * cell, initial=0.0))
     right = min(max(4.0, overhang + 2), _MOST_OVERHANG)
     room = QRectF(left, top, max(1.0, size.width() - left - right), max(1.0, size.height() - top - bottom))
-    return Frame(font, bold, room, strip, limit, row_width, line, titled)
+    return Frame(font, bold, room, strip, limit, row_width, line, label_font, label_bold, label_line, titles, from_afar)
+
+
+def frame_from_afar(
+    font: QFont,
+    bold: QFont,
+    size: QSize,
+    names: Names,
+    fit: Callable[[Frame], MapView],
+    least: float,
+) -> tuple[Frame, MapView]:
+    """With labels that grow with their cells, as long as the map keeps `least` pixels of height; `fit` lays it out."""
+    frame = frame_for(font, bold, size, *names, from_afar=True)
+    view = fit(frame)
+    if max(map(len, names)) > _MOST_GROWN:
+        return frame, view
+    pixels = QFontInfo(font).pixelSize()
+    for larger in (size / pixels for size in _SIZES if size > pixels):
+        frame_now = frame_for(font, bold, size, *names, larger, from_afar=True)
+        view_now = fit(frame_now)
+        too_large = frame_now.label_line > min(view_now.rows.size, view_now.columns.size)
+        if too_large or view_now.rows.extent < min(least, view.rows.extent):
+            break
+        frame, view = frame_now, view_now
+    return frame, view
+
+
+def _enlarged(font: QFont, factor: float) -> QFont:
+    copy = QFont(font)
+    if factor > 1:
+        copy.setPointSizeF(factor * font.pointSizeF())
+    return copy
 
 
 def label_at(frame: Frame, view: MapView, position: QPointF) -> tuple[str, int]:

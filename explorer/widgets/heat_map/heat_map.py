@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -12,9 +13,10 @@ from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResize
 from PySide6.QtWidgets import QWidget
 
 from explorer.colour_maps import ColourTable, sequential
+from explorer.text_size import is_read_from_afar
 from explorer.widgets.heat_map.bands import Bands
 from explorer.widgets.heat_map.brush import Brush, BrushMode
-from explorer.widgets.heat_map.frame import Frame, frame_for, label_at
+from explorer.widgets.heat_map.frame import Frame, frame_for, frame_from_afar, label_at
 from explorer.widgets.heat_map.gestures import Gestures
 from explorer.widgets.heat_map.named_values import Cell, NamedValues
 from explorer.widgets.heat_map.painter import KEY_TITLE, QUERY_TITLE, MapPainter
@@ -22,10 +24,13 @@ from explorer.widgets.heat_map.picture import MapPicture, Source
 from explorer.widgets.heat_map.readout import Piece, Wording, draw_readout
 from explorer.widgets.heat_map.tile_cache import TileCache
 from explorer.widgets.heat_map.tiled_values import Pooling, TiledValues
-from explorer.widgets.heat_map.view import NOWHERE, MapView
+from explorer.widgets.heat_map.view import FILLING, NOWHERE, MapView
 from explorer.widgets.heat_map.whole_values import WholeValues
 from explorer.widgets.themed import ThemedWidget
 from models.protocol.values import Tile
+
+_LEAST_SHARE = 0.6
+"""Of the height of a screen: what the cells keep of it while they are presented, whatever the labels would like."""
 
 EventT = TypeVar("EventT", bound=QEvent)
 
@@ -321,8 +326,13 @@ class HeatMap(ThemedWidget):
         block = (range(max(1, rows)), range(max(1, columns)))
         if self._block is not None and self._block[0].stop <= rows and self._block[1].stop <= columns:
             block = self._block
-        seen = (listed[cells.start : cells.stop] for listed, cells in zip(names, block, strict=True))
-        frame = frame_for(self.font(), self.bold_font(), self.size(), *seen)
+        seen = names[0][block[0].start : block[0].stop], names[1][block[1].start : block[1].stop]
+        look = self.font(), self.bold_font(), self.size()
+        if is_read_from_afar():
+            least = _LEAST_SHARE * self.window().height()
+            fit = partial(Frame.fitted_view, rows=rows, columns=columns, pixel=pixel, block=block, bounds=FILLING)
+            return frame_from_afar(*look, seen, fit, least)
+        frame = frame_for(*look, *seen)
         return frame, frame.fitted_view(rows, columns, pixel, block)
 
     def _lay_out(self, keep_zoom: bool = True) -> None:
@@ -374,7 +384,9 @@ class HeatMap(ThemedWidget):
         artist.draw_selection(painter, *self._selection)
         artist.draw_crosshair(painter, *self._hover)
         cell = self._hover if self._shown.within(self._hover) != NOWHERE else self._selection
-        draw_readout(painter, self._theme, self._frame, self._pieces(cell), self._gestures.hint)
+        # from afar nobody has the pointer
+        hint = self._brush.hint or self.key_note if is_read_from_afar() else self._gestures.hint
+        draw_readout(painter, self._theme, self._frame, self._pieces(cell), hint)
 
     # what `Gestures` does with it
 

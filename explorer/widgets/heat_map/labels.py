@@ -55,9 +55,9 @@ class AxisLabels:
             self._look = look
             self._pictures.clear()
         bold_rows, bold_columns = _foremost(selection[0], hover[0]), _foremost(selection[1], hover[1])
-        for row in labelled(look.view.rows, look.frame.line * 0.95, bold_rows):
+        for row in labelled(look.view.rows, look.frame.label_line * 0.95, bold_rows):
             self._draw_picture(painter, look, "row", row, row in bold_rows)
-        for column in labelled(look.view.columns, look.frame.line, bold_columns):
+        for column in labelled(look.view.columns, look.frame.label_line, bold_columns):
             self._draw_picture(painter, look, "column", column, column in bold_columns)
 
     def _draw_picture(self, painter: QPainter, look: LabelLook, side: Side, cell: int, bold: bool) -> None:
@@ -70,7 +70,7 @@ class AxisLabels:
 def draw_label(look: LabelLook, side: Side, cell: int, bold: bool) -> _Picture:
     """The picture of one label, and where its corner belongs in the widget."""
     frame, view = look.frame, look.view
-    font, line = (frame.bold if bold else frame.font), frame.line
+    font, line = (frame.label_bold if bold else frame.label_font), frame.label_line
     if side == "row":
         width = frame.row_label_width
         turned = QTransform.fromTranslate(view.columns.origin - GAP - width, label_centre(view.rows, cell, line))

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from PySide6.QtCore import QLineF, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QImage, QPainter, QPen
 
+from explorer.text_size import line_scale, wide
 from explorer.theme import Theme
 from explorer.widgets.hatching import draw_hatching
-from explorer.widgets.heat_map.frame import GAP, Frame
+from explorer.widgets.heat_map.frame import GAP, KEY_CORNER, QUERY_CORNER, Frame
 from explorer.widgets.heat_map.view import Axis, MapView
 from explorer.widgets.veil import lay_veil, runs
 
@@ -66,12 +67,19 @@ class MapPainter:
 
     def draw_titles(self, painter: QPainter) -> None:
         """What each axis is, where there is room to say it."""
-        if not self.frame.titled:
+        if self.frame.titles == "none":
             return
         painter.save()
         painter.setFont(self.frame.font)
         painter.setPen(QColor(self.theme.text_dim))
         area, line = self.map_rect, self.frame.line
+        if self.frame.titles == "corner":
+            width = self.frame.row_label_width
+            for lines, name in ((2, KEY_CORNER), (1, QUERY_CORNER)):
+                rect = QRectF(area.left() - GAP - width, area.top() - lines * line - 2, width, line)
+                painter.drawText(rect, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, name)
+            painter.restore()
+            return
         painter.drawText(*self.key_title())
         x = area.left() - 2 * GAP - self.frame.row_label_width - line / 2
         painter.translate(x, area.center().y())
@@ -100,8 +108,10 @@ class MapPainter:
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setBrush(Qt.BrushStyle.NoBrush)
+        scale = line_scale()
         for colour, width, outset in ((self.theme.surface, 1.0, 2.5), (self.theme.query, 2.0, 1.0)):
-            painter.setPen(QPen(QColor(colour), width, j=Qt.PenJoinStyle.MiterJoin))
+            outset *= scale
+            painter.setPen(QPen(QColor(colour), width * scale, j=Qt.PenJoinStyle.MiterJoin))
             painter.drawRect(rect.adjusted(-outset, -outset, outset, outset))
         painter.restore()
 
@@ -132,5 +142,5 @@ class MapPainter:
 def _draw_crosshair_line(painter: QPainter, line: QLineF) -> None:
     # a pale line on a dark halo reads on every colour of the map and on the hatching
     for colour, width in ((QColor(0, 0, 0, 110), 3.0), (QColor(255, 255, 255, 235), 1.0)):
-        painter.setPen(QPen(colour, width, c=Qt.PenCapStyle.FlatCap))
+        painter.setPen(QPen(colour, wide(width), c=Qt.PenCapStyle.FlatCap))
         painter.drawLine(line)

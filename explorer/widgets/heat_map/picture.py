@@ -9,6 +9,7 @@ from PySide6.QtGui import QPainter, QPixmap
 
 from explorer.colour_maps import ColourTable
 from explorer.widgets import cell_image
+from explorer.widgets.heat_map.cell_numbers import draw_numbers
 from explorer.widgets.heat_map.labels import AxisLabels, LabelLook
 from explorer.widgets.heat_map.painter import MapPainter
 from explorer.widgets.heat_map.tiled_values import TiledValues
@@ -64,6 +65,8 @@ def _drawn(artist: MapPainter, source: Source, table: ColourTable, size: QSize) 
     image = cell_image.to_image(source.pixels(artist.view, artist.ratio), cell_image.colours(table, *source.span))
     image.setDevicePixelRatio(artist.ratio)
     artist.draw_map(painter, image, source.has_gaps)
+    if artist.frame.has_numbers:
+        draw_numbers(painter, artist, image, source, artist.frame.font)
     artist.draw_titles(painter)
     painter.end()
     return pixmap

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable
 from typing import Literal
 
@@ -77,6 +78,11 @@ class TiledValues:
                 row, column = query - tile.rows(self.shape[0]).start, key - tile.columns(self.shape[1]).start
                 return float(values[row >> level, column >> level]), tile.cell
         return None
+
+    def value_of(self, query: int, key: int, view: MapView, ratio: float) -> float | None:
+        """The value of a cell; None of a masked one, and where no more than that of a square is known."""
+        known = self.value_at(query, key, view, ratio)
+        return None if known is None or known[1] > 1 or not math.isfinite(known[0]) else known[0]
 
     def pieces(self, known: tuple[float, int] | None, words: Wording) -> list[Piece]:
         """What the readout says of a cell of which that much is known."""

@@ -21,6 +21,18 @@ ASPECT = 1.4  # how far cells may leave the square to fill the room
 
 
 @dataclass(frozen=True)
+class Bounds:
+    """How far cells may leave the square to fill the room, and how many pixels they take at most."""
+
+    aspect: float = ASPECT
+    largest: float = LARGEST_FITTED
+
+
+FILLING = Bounds(aspect=2.4, largest=math.inf)
+"""For a map that is read from afar."""
+
+
+@dataclass(frozen=True)
 class Axis:
     """One axis: `count` cells of `size` pixels from `origin`, in `room` pixels, of which cell `offset` comes first.
 
@@ -115,20 +127,22 @@ class MapView:
         height: float,
         pixel: float = 1.0,
         block: tuple[range, range] | None = None,
+        bounds: Bounds | None = None,
     ) -> MapView:
         """The whole map in a room of width by height, centred across, on whole device pixels of size `pixel`.
 
         Of a `block`, (rows, columns), only that part.
         """
+        bounds = bounds or Bounds()
         down, across = block or (range(rows), range(columns))
         x, y = _snapped(left, pixel), _snapped(top, pixel)
         right = max(_snapped(left + width, pixel), x + pixel)
         bottom = max(_snapped(top + height, pixel), y + pixel)
         width, height = right - x, bottom - y
         wide, high = width / len(across), height / len(down)
-        reach = max(min(wide, high) * ASPECT, SMALLEST_BAND)
-        cell_width = min(wide, reach, LARGEST_FITTED)
-        cell_height = min(high, reach, LARGEST_FITTED)
+        reach = max(min(wide, high) * bounds.aspect, SMALLEST_BAND)
+        cell_width = min(wide, reach, bounds.largest)
+        cell_height = min(high, reach, bounds.largest)
         x += math.floor((width - len(across) * cell_width) / 2 / pixel + 1e-9) * pixel
         return cls(Axis.fit(rows, down, y, height, cell_height), Axis.fit(columns, across, x, right - x, cell_width))
 

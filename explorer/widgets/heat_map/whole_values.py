@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -59,6 +60,12 @@ class WholeValues:
             length = max(1, round(axis.extent * ratio))
             pixels = cell_image.stretch(pixels, index, axis.offset, axis.size * ratio, length)
         return pixels
+
+    def value_of(self, query: int, key: int, view: MapView, ratio: float) -> float | None:
+        """The value of a cell; None of one that has no colour."""
+        is_masked = self.masked is not None and bool(self.masked[query, key])
+        value = float(self.values[query, key])
+        return None if is_masked or not math.isfinite(value) else value
 
     def pieces(self, query: int, key: int, words: Wording) -> list[Piece]:
         """What the readout says of a cell."""

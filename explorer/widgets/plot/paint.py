@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPen, QPolygonF, QRegion
 
+from explorer.text_size import wide
 from explorer.theme import Theme
 from explorer.widgets.plot.figure import Line, Mark, Series
 from explorer.widgets.plot.geometry import LEGEND_KEY, PAD, Geometry
@@ -135,7 +136,7 @@ def _paint_rules(painter: QPainter, geometry: Geometry, theme: Theme) -> None:
         if not geometry.x_range[0] < rule.x < geometry.x_range[1]:
             continue
         x = round(geometry.across(rule.x)) + 0.5
-        painter.setPen(QPen(QColor(theme.text_dim), 1, Qt.PenStyle.DashLine))
+        painter.setPen(QPen(QColor(theme.text_dim), wide(1), Qt.PenStyle.DashLine))
         painter.drawLine(QPointF(x, room.top() - line), QPointF(x, room.bottom()))
         before, after = x - PAD, whole - x - PAD
         shown = geometry.metrics.elidedText(rule.text, Qt.TextElideMode.ElideRight, max(before, after))
@@ -154,7 +155,7 @@ def _paint_cursor(
     ):
         if place is not None:
             x = round(geometry.across(place)) + 0.5
-            painter.setPen(QPen(QColor(role), 1, style))
+            painter.setPen(QPen(QColor(role), wide(1), style))
             free = QRegion(room.toAlignedRect())  # names are not struck through
             for _, label in labels:
                 free -= QRegion(label.toAlignedRect())
@@ -169,7 +170,7 @@ def _paint_cursor(
         if not math.isnan(value):
             surface, colour = QColor(theme.surface), QColor(getattr(theme, series.role))
             hollow = series.is_hollow(reading.place)
-            painter.setPen(QPen(colour if hollow else surface, 1.5))
+            painter.setPen(QPen(colour if hollow else surface, wide(1.5)))
             painter.setBrush(surface if hollow else colour)
             radius = max(_RADIUS, series.mark_size / 2 + 1.5)
             paint_mark(painter, series.mark, geometry.point(reading.place, value), radius)
@@ -191,18 +192,18 @@ def _paint_legend(
 def paint_key(painter: QPainter, line: Line, mark: Mark, colour: QColor, left: QPointF) -> None:
     """The piece of line before a name, with its mark, from `left` on."""
     if line != "none":
-        painter.setPen(QPen(colour, 2, PEN_STYLES[line]))
+        painter.setPen(QPen(colour, wide(2), PEN_STYLES[line]))
         painter.drawLine(left, left + QPointF(LEGEND_KEY - 6, 0))
     if mark != "none":
-        painter.setPen(QPen(colour, 1.6))
+        painter.setPen(QPen(colour, wide(1.6)))
         painter.setBrush(colour)
         paint_mark(painter, mark, left + QPointF(LEGEND_KEY / 2 - 3, 0), _RADIUS)
 
 
 def _paint_note(painter: QPainter, geometry: Geometry, theme: Theme, at: QPointF, text: str) -> None:
-    painter.setPen(QPen(QColor(theme.text), 2))
+    painter.setPen(QPen(QColor(theme.text), wide(2)))
     painter.setBrush(QColor(theme.surface))
-    painter.drawEllipse(at, 5, 5)
+    painter.drawEllipse(at, wide(5), wide(5))
     width, line = geometry.metrics.horizontalAdvance(text), geometry.line
     left = at.x() + 9 if at.x() + 9 + width < geometry.size.width() else at.x() - 9 - width
     above = at.y() - line - 4

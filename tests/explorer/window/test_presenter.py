@@ -6,13 +6,15 @@ from collections.abc import Iterator
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QFontMetricsF
+from PySide6.QtGui import QColor, QFontMetricsF
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLineEdit, QWidget
 
 from explorer.panels.head_map.panel import HeadMapPanel
+from explorer.session.intents import SetText
+from explorer.theme import LIGHT, contrast
 from explorer.window.window import MainWindow
-from tests.explorer.real_window import back_to_start, opened_window, panel_of, press, wait_until
+from tests.explorer.real_window import back_to_start, opened_window, panel_of, picture, press, settle, wait_until
 
 SIZES = [(1024, 768), (1280, 720), (1920, 1080)]
 
@@ -113,9 +115,41 @@ def test_the_last_row_can_read_it(window: MainWindow, size: tuple[int, int]) -> 
     QTest.qWait(600)
     heat_map = panel_of(window, HeadMapPanel).map
     assert (window.width(), window.height()) == size, "nothing asks for more than the screen has"
-    assert heat_map.height() >= 0.6 * size[1]
+    assert heat_map.view.rows.extent >= 0.6 * size[1], "the cells themselves"
+    assert window.input.strip.lines_for(window.input.strip.width()) == 1, "so that arcs are bows"
     for widget in (heat_map, window.input.strip):
         assert QFontMetricsF(widget.font()).capHeight() >= 0.02 * size[1]
+
+
+def test_of_a_long_text_tokens_have_one_line_above_the_map_and_two_above_others(window: MainWindow) -> None:
+    window.session.dispatch(SetText(" ".join(["Tom and Anna went to the park."] * 4)))
+    settle(window)
+    key(window, Qt.Key.Key_F5)
+    QTest.qWait(300)
+    window.resize(1024, 768)
+    QTest.qWait(600)
+    heat_map, area = panel_of(window, HeadMapPanel).map, window.input.strip_area
+    assert heat_map.view.rows.extent >= 0.6 * 768
+    above_map = area.height()
+    window.dock_host.go_to("cell")
+    QTest.qWait(300)
+    assert area.height() > 1.5 * above_map
+
+
+def test_arcs_and_lines_stand_out_while_a_panel_is_presented(window: MainWindow) -> None:
+    strip = window.input.strip
+    key(window, Qt.Key.Key_F5)
+    QTest.qWait(300)
+    assert contrast(window.theme.query, window.theme.window) >= 4.5
+    assert contrast(strip.theme.bar, strip.theme.surface) >= 4.5
+    query, first = window.session.state.selection.query, strip.chip_rect(0)
+    image, ground = picture(strip), QColor(strip.theme.window)
+    column = [QColor(image.pixel(round(first.center().x()), y)) for y in range(round(first.top()))]
+    assert query > 0
+    best = max(contrast(each.name(), ground.name()) for each in column)
+    assert best >= 4.5, "the arc to the first token, where it leaves its chip"
+    key(window, Qt.Key.Key_Escape)
+    assert strip.theme == LIGHT
 
 
 def test_escape_in_a_field_leaves_the_field_first(window: MainWindow) -> None:
