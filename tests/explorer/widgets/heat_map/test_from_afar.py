@@ -28,8 +28,9 @@ def presented(qapp: QApplication) -> Iterator[None]:
 
 def weights(count: int) -> np.ndarray:
     """Rows that sum to 1. (count, count)"""
-    drawn = np.random.default_rng(0).exponential(size=(count, count)).astype(np.float32)
-    return drawn / drawn.sum(1, keepdims=True)
+    drawn: np.ndarray = np.random.default_rng(0).exponential(size=(count, count)).astype(np.float32)
+    drawn /= drawn.sum(1, keepdims=True)
+    return drawn
 
 
 def shown(qtbot, count: int, width: int = 900, height: int = 700, values: np.ndarray | None = None) -> HeatMap:
