@@ -93,6 +93,7 @@ class TrainingPoint(Struct, frozen=True, array_like=True):
     rate: float
     tokens_per_second: float
     gradients: tuple[tuple[str, float], ...] = ()
+    states: tuple[tuple[float, float, float], ...] = ()
 
 
 class HeldOutPoint(Struct, frozen=True, array_like=True):

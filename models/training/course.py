@@ -11,6 +11,7 @@ from typing import Literal
 from torch import Tensor
 
 from models.training.common import Budget
+from models.training.gradients import StateGradient
 from models.training.settings import cooled
 from models.training.snapshots import Snapshots
 
@@ -30,6 +31,7 @@ class Point:
     rate: float
     tokens_per_second: float
     gradients: tuple[tuple[str, float], ...] = ()  # length by part of the model; every `NORMS_EVERY` steps
+    states: tuple[StateGradient, ...] = ()  # of a recurrent encoder, by position; as often
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from models.text.tokens import special_label, visible
 from models.textbook.pretrained import TextbookModel
 from models.textbook.tokenizer import END_ID, SPECIAL, START_ID
 from models.textbook.transformer import IGNORE, loss
+from models.training.gradient_paths import HeadPass
 from models.training.rows import Batch
 from models.training.training import BETAS, EPSILON, Training
 
@@ -57,9 +58,9 @@ def dissect(
     if not isinstance(model, TextbookModel):
         raise TypeError("A step of the textbook transformer can be taken apart, and this is a recurrent model.")
     batch, number = training.next_batch()
-    states, logits = _forward(training, model, batch, number)
+    with HeadPass(model.lm_head) as head:
+        logits = training.logits(model, batch, number)
     smoothing = model.config.label_smoothing
-    logits.retain_grad()
     value = loss(logits, batch.labels, smoothing)
     value.backward()
     named = dict(model.named_parameters())
@@ -68,9 +69,8 @@ def dissect(
     length = float(torch.stack([g.norm() for g in gradients.values()]).norm())
     # a tied output matrix has the name of the embedding
     name = next(name for name, p in named.items() if p is model.lm_head.weight)
-    assert logits.grad is not None
-    head = logits.grad.flatten(0, -2).T @ states.detach().flatten(0, -2)  # (vocabulary, width)
-    output = _output(model, gradients[name], head, batch, states.detach(), logits.detach(), smoothing, token, dimension)
+    said, read = logits.detach(), head.states
+    output = _output(model, gradients[name], head.gradient, batch, read, said, smoothing, token, dimension)
     entry = deeper or _deep_entry(gradients)
     numerical = _numerical(training, model, batch, number, entry, gradients)
     before = {name: p.detach().clone() for name, p in named.items()}
@@ -85,7 +85,7 @@ def dissect(
         inputs=tuple((name, _ids(t)) for name, t in batch.inputs.items()),
         labels=_ids(batch.labels),
         smoothing=smoothing,
-        tokens=_token_losses(batch, logits.detach(), smoothing, _read(model, batch)),
+        tokens=_token_losses(batch, said, smoothing, _read(model, batch)),
         loss=float(value.detach()),
         gradient_length=length,
         clip=training.settings.clip,
@@ -94,17 +94,6 @@ def dissect(
         adam=adam,
         moved=_moved(training.parts, named, before, gradients),
     )
-
-
-def _forward(training: Training, model: TextbookModel, batch: Batch, number: int) -> tuple[Tensor, Tensor]:
-    """What the output matrix reads, (rows, tokens, width), and the logits."""
-    read: list[Tensor] = []
-    handle = model.lm_head.register_forward_pre_hook(lambda _module, args: read.append(args[0]))
-    try:
-        logits = training.logits(model, batch, number)
-    finally:
-        handle.remove()
-    return read[-1], logits
 
 
 def _read(model: TextbookModel, batch: Batch) -> Tensor:

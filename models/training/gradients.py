@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import torch
 from torch import nn
@@ -14,6 +15,14 @@ _STACK = re.compile(r"(?:^|\.)(encoder|decoder)\.")
 _BLOCK = re.compile(r"\.(?:h|layers?|blocks?)\.([0-9]+)\.")
 _EMBEDDING = re.compile(r"embed|shared|wte|wpe", re.IGNORECASE)
 _NORM = re.compile(r"norm|ln_f", re.IGNORECASE)
+
+
+class StateGradient(NamedTuple):
+    """Lengths of the gradient of one hidden state of a recurrent encoder: the root of the mean square over rows."""
+
+    whole: float
+    read: float  # what the decoder reads of it: by attention, and of the last states as its own first one
+    passed: float  # by way of the states that were made from it
 
 
 def gradient_norms(parts: Mapping[str, Sequence[nn.Parameter]]) -> tuple[tuple[str, float], ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 import torch
@@ -23,6 +23,7 @@ from models.textbook.tokenizer import START_ID
 from models.textbook.transformer import IGNORE, loss
 from models.textbook.transformer_config import TransformerConfig
 from models.training.course import Course, Diverged, HeldOut, Point
+from models.training.gradient_paths import HEAD, EncoderPass, HeadPass, is_tied, parted
 from models.training.gradients import NORMS_EVERY, gradient_norms
 from models.training.loss_watch import LossWatch
 from models.training.rows import Batch, Rows
@@ -58,7 +59,7 @@ class Training(Course):
         super().__init__(Snapshots(folder, most_bytes) if folder is not None else None)
         self.points: deque[Point] = deque()
         self._named = dict(self.model.named_parameters())
-        self._parts = _parts(self._named)
+        self._parts = _parts(self._named, tied=is_tied(self.model))
         self._optimizer = torch.optim.Adam(self._named.values(), lr=0.0, betas=BETAS, eps=EPSILON, fused=True)
         self._held_rows: Batch | None = None
         self._watch = LossWatch()
@@ -105,10 +106,13 @@ class Training(Course):
         begun = time.perf_counter()
         batch, number = self.next_batch()
         rate = cooling * self.settings.learning_rate(number, self.config.width)
-        logits = self.logits(self.model, batch, number)  # (rows, tokens, vocabulary)
+        is_measured = number % NORMS_EVERY == 0 or number == 1
+        with self._watched() if is_measured else nullcontext() as watched:
+            logits = self.logits(self.model, batch, number)  # (rows, tokens, vocabulary)
         value = loss(logits, batch.labels, self._smoothing)
         value.backward()
-        norms = gradient_norms(self._parts) if number % NORMS_EVERY == 0 or number == 1 else ()
+        norms = self._norms(watched) if is_measured else ()
+        states = watched.gradients() if isinstance(watched, EncoderPass) else ()
         length = nn.utils.clip_grad_norm_(self._named.values(), self.settings.clip)
         if fault := self._watch.fault(float(value.detach()), float(length)):
             self._optimizer.zero_grad(set_to_none=True)
@@ -121,9 +125,21 @@ class Training(Course):
         tokens = batch.tokens
         right = int((logits.detach().argmax(-1) == batch.labels).sum())
         seconds = time.perf_counter() - begun
-        point = Point(number, float(value.detach()), right / max(tokens, 1), rate, tokens / seconds, norms)
+        point = Point(number, float(value.detach()), right / max(tokens, 1), rate, tokens / seconds, norms, states)
         self._note(point)
         return point
+
+    def _watched(self) -> HeadPass | EncoderPass | AbstractContextManager[None]:
+        """What a pass is watched by, where some of its gradients would be lost or added up."""
+        if isinstance(self.model, RecurrentSeq2Seq):
+            return EncoderPass(self.model.encoder)
+        return HeadPass(self.model.lm_head) if is_tied(self.model) else nullcontext()
+
+    def _norms(self, watched: HeadPass | EncoderPass | None) -> tuple[tuple[str, float], ...]:
+        norms = gradient_norms(self._parts)
+        if not isinstance(watched, HeadPass):
+            return norms
+        return parted(norms, self.model.get_parameter("lm_head.weight"), watched.gradient)
 
     def _note(self, point: Point) -> None:
         self.points.append(point)
@@ -262,13 +278,18 @@ def written_right(model: TextbookModel, inputs: dict[str, Tensor], labels: Tenso
     return right
 
 
-def _parts(named: dict[str, nn.Parameter]) -> dict[str, list[nn.Parameter]]:
-    """Parameters by the part of the model that they belong to: "encoder embedding", "decoder block 1", "head"."""
+def _parts(named: dict[str, nn.Parameter], tied: bool) -> dict[str, list[nn.Parameter]]:
+    """Parameters by the part of the model that they belong to: "encoder embedding", "decoder block 1", "head".
+
+    Where they are tied, the matrix that embeds and gives the logits is "embedding and head".
+    """
     found: dict[str, list[nn.Parameter]] = {}
     for name, parameter in named.items():
         words = name.split(".")
         if words[0] != "model":
             part = "head" if words[0] == "lm_head" else words[0].replace("_", " ")  # a recurrent model's own names
+        elif tied and words[2] == "embedding":
+            part = f"embedding{HEAD}"
         elif words[2] == "layers":
             part = f"{words[1]} block {words[3]}"
         else:

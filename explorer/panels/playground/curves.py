@@ -1,4 +1,4 @@
-"""The page of a training: where it stands in words, and four plots."""
+"""The page of a training: where it stands in words, and its plots."""
 
 from __future__ import annotations
 
@@ -13,15 +13,18 @@ from explorer.widgets.plot.ahead import import_ahead
 from explorer.widgets.plot.plot import Plot
 
 _EMPTY = "Nothing has been learned yet. Press Train, and the curve grows."
-_FIGURES = (figures.loss, figures.accuracy, figures.gradients, figures.rate)
-_NAMES = ("Loss", "Accuracy", "Length of the gradient by part of the model", "Learning rate")
+_FIGURES = (figures.loss, figures.accuracy, figures.gradients, figures.rate, figures.states)
+_STATES = "Length of the gradient of each hidden state of the encoder"
+_PARTS = "Length of the gradient by part of the model"
+_WITH_MANY = (_PARTS, _STATES)  # curves: their names take lines
+_NAMES = ("Loss", "Accuracy", _PARTS, "Learning rate", _STATES)
 
 
 class CurvesPage(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.right, self.standing, self.sentence = wrapped(role="heading"), wrapped(role="dim"), wrapped()
-        self.plots = [Plot(name, 170, grows=True) for name in _NAMES]
+        self.plots = [Plot(name, 230 if name in _WITH_MANY else 170, grows=True) for name in _NAMES]
         for plot in self.plots:
             plot.set_empty_text(_EMPTY)
         self._curves: Curves | None = None
@@ -49,3 +52,4 @@ class CurvesPage(QWidget):
         self._curves = curves
         for plot, figure in zip(self.plots, _FIGURES, strict=True):
             plot.set_figure(figure(curves))
+        self.plots[-1].setVisible(any(point.states for point in curves.norms[-1:]))

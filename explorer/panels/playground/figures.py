@@ -5,9 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from explorer.session.training import Curves
-from explorer.widgets.plot.figure import Axis, Figure, Series
+from explorer.widgets.plot.figure import Axis, Figure, Mark, Series
 
-_ROLES = ("query", "key", "attention", "cross", "feed_forward", "stream", "ok", "warning")
+_ROLES = ("query", "key", "attention", "cross", "feed_forward", "text_dim", "ok", "warning")
+_WAYS: tuple[tuple[str, str, Mark], ...] = (
+    ("in all", "bar", "none"),
+    ("read by the decoder", "attention", "circle"),
+    ("by way of other states", "feed_forward", "square"),
+)
 _MOST_PARTS = 8  # that can be told apart
 
 
@@ -50,7 +55,28 @@ def gradients(curves: Curves) -> Figure:
         there = [(p.step, length) for p in norms for name, length in p.gradients if name == part and length > 0]
         steps, lengths = [step for step, _ in there], [length for _, length in there]
         found.append(_series(part, steps, lengths, _ROLES[number % len(_ROLES)], 1.8))
-    return Figure(Axis("step", whole=True), Axis("gradient length", log=True), tuple(found), names="legend")
+    return Figure(Axis("step", whole=True), Axis("gradient length by part", log=True), tuple(found), names="legend")
+
+
+def states(curves: Curves) -> Figure:
+    """Of a recurrent encoder's hidden states: how long the gradient of each is, and by which way it comes. The newest.
+
+    Attention reads every state; without it the gradient of an early one comes by way of all later ones, and vanishes.
+    """
+    newest = next((point for point in reversed(curves.norms) if point.states), None)
+    ways = zip(*newest.states, strict=True) if newest is not None else ((), (), ())
+    step = "" if newest is None else f", at training step {newest.step:,}"
+    found = []
+    for (name, role, mark), lengths in zip(_WAYS, ways, strict=True):
+        there = [(place, length) for place, length in enumerate(lengths) if length > 0]
+        x, y = np.array([p for p, _ in there], float), np.array([length for _, length in there], float)
+        found.append(Series(name, x, y, role, width=2.0, mark=mark))
+    return Figure(
+        Axis(f"position{step}", whole=True),
+        Axis("gradient length by hidden state of the encoder", log=True),
+        tuple(found),
+        names="legend",
+    )
 
 
 def rate(curves: Curves) -> Figure:

@@ -1,0 +1,64 @@
+"""The curves of a training are the figures of its steps; those of a recurrent encoder's states are the newest."""
+
+from __future__ import annotations
+
+from dataclasses import astuple
+
+import pytest
+
+from explorer.panels.playground import figures
+from explorer.panels.playground.curves import CurvesPage
+from explorer.session.training import Curves, TrainingState
+from models.protocol.training_messages import Asked, Learned, TrainingPoint, from_process, line_of
+from models.training.experiment import experiment
+
+
+def trained(steps: int, **switches: str) -> TrainingState:
+    """What the window knows after so many steps of a small model, as its process tells it."""
+    training = experiment("reverse:4", {"batch": "8", **switches}).training()
+    points = tuple(TrainingPoint(*astuple(training.step())) for _ in range(steps))
+    told = from_process(line_of(Learned(points, 1.0, 0.5, "running")))
+    assert isinstance(told, Learned)
+    return TrainingState(1, Asked("reverse:4")).learned(told)
+
+
+@pytest.mark.parametrize("score", ["bahdanau", "none"])
+def test_the_states_of_a_recurrent_encoder_are_those_of_the_newest_measured_step(score):
+    curves = trained(12, model="recurrent", hidden="8", score=score).curves
+    point = next(p for p in curves.points if p.step == 10)
+    assert len(point.states) == 5  # four letters and the end
+    figure = figures.states(curves)
+    assert "training step 10" in figure.x.title
+    for series, lengths in zip(figure.series, zip(*point.states, strict=True), strict=True):
+        there = {place: length for place, length in enumerate(lengths) if length > 0}
+        assert {int(x): y for x, y in zip(series.x, series.y, strict=True)} == there
+    read = figure.series[1]
+    assert read.name == "read by the decoder"
+    assert len(read.x) == (5 if score == "bahdanau" else 2)  # the bottleneck: where either direction ends
+
+
+def test_the_head_has_a_curve_of_its_own_where_it_shares_its_matrix():
+    curves = trained(11, width="16", heads="2", layers="1").curves
+    named = {series.name: series for series in figures.gradients(curves).series}
+    assert list(named)[-1] == "head"
+    assert "embedding" in named
+    for step in (1, 10):
+        point = next(p for p in curves.points if p.step == step)
+        for part, length in point.gradients:
+            assert named[part].at(step) == pytest.approx(length)
+
+
+def test_the_plot_of_states_is_there_for_a_recurrent_model_alone(qtbot):
+    page = CurvesPage()
+    qtbot.addWidget(page)
+    page.resize(700, 900)
+    page.show()
+    states = page.plots[-1]
+    assert not states.isVisible()
+    page.show_training(trained(3, width="16", heads="2", layers="1"))
+    assert not states.isVisible()
+    page.show_training(trained(3, model="recurrent", hidden="8"))
+    assert states.isVisible()
+    page.show_training(None)
+    assert not states.isVisible()
+    assert figures.states(Curves()).is_empty
