@@ -188,6 +188,12 @@ def tar_xz(folder: Path, path: Path) -> Path:
     return path
 
 
+FILTERS = (
+    *(("--x86",) if platform.machine().lower() in ("x86_64", "amd64") else ()),  # jumps in libraries, which repeat
+    "--lzma2=preset=9",
+)
+
+
 @contextmanager
 def compressed(path: Path) -> Iterator[IO[bytes]]:
     """A file that is compressed while it is written: by xz on all cores, or where that is not installed on one."""
@@ -196,8 +202,8 @@ def compressed(path: Path) -> Iterator[IO[bytes]]:
         with lzma.open(path, "wb", preset=6) as file:
             yield file
         return
-    # in blocks of one size whatever the number of cores, which decides nothing else
-    command = [tool, "-6", "--threads=0", "--block-size=64MiB", "--stdout"]
+    # blocks are of one size, so that the number of cores does not change a byte
+    command = [tool, "--threads=0", "--block-size=256MiB", *FILTERS, "--stdout"]
     with path.open("wb") as target:
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=target)
         assert process.stdin is not None

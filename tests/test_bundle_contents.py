@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -73,6 +74,12 @@ def test_nothing_that_stays_out_is_imported_by_the_program(contents: ModuleType)
 )
 def test_files_that_are_kept(contents: ModuleType, name: str, is_kept: bool) -> None:
     assert contents.is_used(name) is is_kept
+
+
+def test_the_note_lists_every_dependency() -> None:
+    note = (ROOT / "docs" / "packaging.md").read_text("utf-8").partition("## What the program stands on")[2]
+    listed = re.findall(r"^\| (\S+) \| [\d.]+ MB \| [\d.]+ s \| [^|]+ \|$", note, re.MULTILINE)
+    assert listed == runpy.run_path(str(ROOT / "packaging" / "dependencies.py"))["requirements"]()
 
 
 def test_a_mac_is_told_of_both_kinds_of_files(contents: ModuleType) -> None:
