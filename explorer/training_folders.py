@@ -17,7 +17,7 @@ from explorer.session.training import LeftTraining
 from explorer.settings import folder
 from models.files.regular_files import open_regular
 from models.files.training_steps import snapshot_path, steps_in
-from models.protocol.training_messages import MOST_BYTES, Asked
+from models.protocol.training_messages import MOST_BYTES, Asked, AskedTuning
 
 MOST_LEFT = 3
 """Trainings that were not saved, of which the oldest go: each may take a quarter of a gigabyte."""
@@ -29,11 +29,11 @@ def trainings_folder() -> Path:
     return folder() / "training"
 
 
-def new_folder(asked: Asked) -> Path:
+def new_folder(asked: Asked | AskedTuning) -> Path:
     """An empty folder of this process, for the model of that training. Raises OSError where the disk refuses."""
     path = _own_folder()
     (path / _ASKED).write_bytes(msgspec.json.encode(asked))
-    made = path / asked.task.partition(":")[0]
+    made = path / asked.name
     made.mkdir()
     return made
 
@@ -97,8 +97,8 @@ def _left_in(path: Path) -> LeftTraining | None:
     """The training in a folder that was left behind; None where there is none to go on with."""
     try:
         with open_regular(path / _ASKED) as file:
-            asked = msgspec.json.decode(file.read(MOST_BYTES), type=Asked)
-        model = path / asked.task.partition(":")[0]
+            asked = msgspec.json.decode(file.read(MOST_BYTES), type=Asked | AskedTuning)
+        model = path / asked.name
         step = max(steps_in(model), default=0)
         if not step or model.parent != path:
             return None

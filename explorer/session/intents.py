@@ -27,7 +27,7 @@ from models.protocol.prompt import Prompt
 from models.protocol.quality import QualityRequest
 from models.protocol.request import Lane, Result
 from models.protocol.roles import HeadQuestion
-from models.protocol.training_messages import Asked, Fell, FromProcess, ToProcess
+from models.protocol.training_messages import Asked, AskedTuning, Fell, FromProcess, ToProcess
 from models.protocol.values import Placement, SiteRef
 from models.training.prepared import Prepared
 
@@ -483,7 +483,7 @@ class ChooseProbe(Intent):
 class Train(Intent):
     """Let a model of the textbook transformer learn, in the place of the training that was begun before."""
 
-    asked: Asked
+    asked: Asked | AskedTuning
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,12 @@ from typing import Literal
 from models.protocol.dissection import Dissection
 from models.protocol.training_messages import (
     Asked,
+    AskedTuning,
     HeldOutPoint,
     Learned,
     ToProcess,
     TrainingPoint,
+    Wrote,
 )
 
 MOST_POINTS = 600  # of a curve: as many as a plot has pixels; beyond, every second one goes
@@ -67,7 +69,7 @@ class LeftTraining:
     """A training that was not saved when its window ended."""
 
     folder: str  # where the model lies
-    asked: Asked
+    asked: Asked | AskedTuning
     step: int  # of its newest snapshot
     written: float  # seconds since the epoch
 
@@ -77,7 +79,7 @@ class TrainingState:
     """The training of this window that was begun last."""
 
     number: int  # in this window, from 1
-    asked: Asked
+    asked: Asked | AskedTuning
     phase: Phase = "starting"
     left: LeftTraining | None = None  # which it goes on with; None where it begins anew
     command: ToProcess | None = None  # that was given last: each is an object of its own
@@ -97,6 +99,7 @@ class TrainingState:
     dissection: Dissection | None = None  # of the next step; None where it was not asked for, or has been taken
     is_dissecting: bool = False  # it was asked for, and is not here yet
     undissected: str = ""  # why there is none, as a sentence
+    wrote: Wrote | None = None  # what a tuned model writes, before and after
 
     @property
     def is_alive(self) -> bool:
@@ -118,6 +121,17 @@ class TrainingState:
         if not 0 < self.fraction < 1 or self.phase not in ("running", "paused"):
             return None
         return self.seconds * (1 - self.fraction) / self.fraction
+
+    @property
+    def tuning(self) -> AskedTuning | None:
+        """What is tuned, where it is no training from nothing."""
+        return self.asked if isinstance(self.asked, AskedTuning) else None
+
+    @property
+    def held_out_before(self) -> HeldOutPoint | None:
+        """The figures of held-out rows before the first step."""
+        held = self.curves.held_out
+        return held[0] if held and held[0].step == 0 else None
 
     @property
     def held_out(self) -> HeldOutPoint | None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from explorer.session.intents import (
     OpenCheckpoint,
+    RestoreDocument,
     SetText,
     TakeUpTraining,
     TellTraining,
@@ -32,6 +33,7 @@ from models.protocol.training_messages import (
     Save,
     Saved,
     SnapshotWritten,
+    Wrote,
 )
 
 
@@ -91,6 +93,8 @@ def _(intent: TrainingTold, state: State) -> State:
         case Saved(folder=folder):
             training = replace(training, saved=folder, saved_step=training.step, sentence="")
             state = replace(state, notice=Notice("info", f"The model is saved: {folder}."))
+        case Wrote() as wrote:
+            training = replace(training, wrote=wrote)
         case Said(sentence=sentence):
             return _said(state, training, sentence)
         case Dissected(dissection=dissection):
@@ -128,7 +132,12 @@ def _begun(state: State, training: TrainingState, began: Began) -> State:
     if not is_new:
         return state
     # a snapshot, which stays as it is: the folder's own weights are written anew with each pause, under what is open
-    state = rule(OpenCheckpoint(f"{began.folder}@{began.step}"), state)
+    snapshot = f"{began.folder}@{began.step}"
+    if training.tuning is not None and training.tuning.checkpoint == state.document.checkpoint:
+        return rule(RestoreDocument(replace(state.document, checkpoint=snapshot)), state)  # all that is chosen stays
+    state = rule(OpenCheckpoint(snapshot), state)
+    if not began.example:
+        return state
     return rule(SetText(began.example), state)  # what was read before is seldom of the letters that this model knows
 
 

@@ -33,6 +33,9 @@ SHIPPED = (
 FIRST = SHIPPED[0]
 """What a first start opens."""
 
+TUNABLE = ("story-gpt", "en-es")
+"""Those that can be fine-tuned."""
+
 DATE_MODELS = ("dates-bahdanau", "dates-luong", "dates-bottleneck")
 RECURRENT_TRANSLATORS = ("recurrent-en-es-bahdanau", "recurrent-en-es-bottleneck")
 TRANSFORMER_TRANSLATOR = "en-es"

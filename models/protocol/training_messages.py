@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal, TypeVar
 
 import msgspec
@@ -18,13 +19,19 @@ MOST_BYTES = 4 << 20
 MOST_TEXT = 1_000_000
 """Characters of a pasted text."""
 
+MOST_PROMPT = 2_000
+"""Characters of a text that a tuned model goes on from."""
+
+Tuned = Literal["all", "head", "lora"]
+"""What of a checkpoint learns."""
+
 
 class Message(Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     """One line."""
 
 
-class Asked(Struct, frozen=True, forbid_unknown_fields=True):
-    """What to train, as it was asked for, and for how long: `seconds` or `steps`."""
+class Asked(Struct, frozen=True, tag=True, forbid_unknown_fields=True):
+    """What to train from nothing, as it was asked for, and for how long: `seconds` or `steps`."""
 
     task: str  # with its difficulty: "reverse:10"
     switches: tuple[tuple[str, str], ...] = ()
@@ -33,6 +40,32 @@ class Asked(Struct, frozen=True, forbid_unknown_fields=True):
     seconds: float | None = 60.0
     steps: int | None = None
 
+    @property
+    def name(self) -> str:
+        """What the model is called."""
+        return self.task.partition(":")[0]
+
+
+class AskedTuning(Struct, frozen=True, tag=True, forbid_unknown_fields=True):
+    """A checkpoint that is to go on learning, from `text` or a `file`, and for how long: `seconds` or `steps`."""
+
+    checkpoint: str
+    text: str = ""
+    file: str = ""  # a path; "" for the text
+    tuned: Tuned = "all"
+    rank: int = 0  # of a LoRA adapter
+    rate: float | None = None  # None for the usual one
+    seed: int = 0
+    prompt: str = ""  # what it goes on from, before and after; "" for nothing
+    seconds: float | None = 60.0
+    steps: int | None = None
+
+    @property
+    def name(self) -> str:
+        """What the model is called: a folder can have that name."""
+        last = re.split(r"[/\\:]", self.checkpoint.rstrip("/\\"))[-1].partition("@")[0]
+        return f"{re.sub(r'[^A-Za-z0-9._-]', '-', last)[:60].strip('.') or 'model'}-tuned"
+
 
 # --------------------------------------------------------------------------- to the process
 
@@ -40,7 +73,7 @@ class Asked(Struct, frozen=True, forbid_unknown_fields=True):
 class Begin(Message, frozen=True):
     """First of all. In `folder` the model is written before its first step, and its snapshots after."""
 
-    asked: Asked
+    asked: Asked | AskedTuning
     folder: str
     taken_up: bool = False  # goes on from the last snapshot that lies there
 
@@ -78,7 +111,13 @@ class Dissect(Message, frozen=True):
     dimension: int | None = None
 
 
-ToProcess = Begin | Go | Pause | OneBatch | Stop | Measure | Save | Dissect
+class Write(Message, frozen=True):
+    """Go on from a prompt, as the checkpoint was before it learned and as it is now."""
+
+    prompt: str
+
+
+ToProcess = Begin | Go | Pause | OneBatch | Stop | Measure | Save | Dissect | Write
 
 
 # --------------------------------------------------------------------------- from the process
@@ -156,6 +195,15 @@ class NotDissected(Message, frozen=True):
     sentence: str
 
 
+class Wrote(Message, frozen=True):
+    """What the model writes after a prompt, without it: before it learned, and after `step` steps."""
+
+    prompt: str
+    before: str
+    after: str
+    step: int
+
+
 class Ended(Message, frozen=True):
     """The run is over. `notice` is a sentence for the person, "" where there is nothing to say."""
 
@@ -178,7 +226,9 @@ class Fell(Message, frozen=True):
     code: int
 
 
-FromProcess = Began | Learned | Measured | SnapshotWritten | Saved | Said | Ended | Failed | Dissected | NotDissected
+FromProcess = (
+    Began | Learned | Measured | SnapshotWritten | Saved | Said | Ended | Failed | Dissected | NotDissected | Wrote
+)
 
 MessageT = TypeVar("MessageT")
 

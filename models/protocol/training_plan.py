@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from models.protocol.request import Lane, Request, Result
-from models.protocol.training_messages import Asked
+from models.protocol.training_messages import Asked, AskedTuning
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,13 +17,18 @@ class PlanRequest(Request):
     activity: ClassVar[str] = "looking at what is to be trained"
     answered_by: ClassVar[str] = "models.training.plan:answer"
     outlives_model: ClassVar[bool] = True
-    asked: Asked
+    asked: Asked | AskedTuning
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PlanView(Result):
-    """`sentence` says why it cannot be trained; "" where it can."""
+    """`sentence` says why it cannot be trained; "" where it can.
+
+    Of a checkpoint that is to go on learning, and is not open, `parameters` and rows are 0: that is found at the start.
+    """
 
     request: PlanRequest
     sentence: str = ""
-    parameters: int = 0
+    parameters: int = 0  # that are learned
+    rows: int = 0  # to learn from, of a text its windows
+    held_out: int = 0  # rows

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
@@ -15,6 +16,7 @@ from models.training.gradients import StateGradient
 from models.training.settings import cooled
 from models.training.snapshots import Snapshots
 
+MOST_POINTS = 4096  # of a curve; beyond, every second one goes
 _PAUSE = 0.02  # seconds between two looks at whether a pause is over
 
 Command = Literal["go", "pause", "step", "stop"]
@@ -72,6 +74,7 @@ class Course(ABC):
         self.step_number = 0
         self.cooling = 1.0
         """What the rate of the next step is multiplied by."""
+        self.points: deque[Point] = deque()
         self.held_out: list[HeldOut] = []
         self.notice = ""
 
@@ -138,6 +141,11 @@ class Course(ABC):
             told(point)
         self.cooling = 1.0
         return Outcome(ended, self.step_number, seconds, self.notice)
+
+    def _note(self, point: Point) -> None:
+        self.points.append(point)
+        if len(self.points) > MOST_POINTS:
+            self.points = deque([*self.points][::2])
 
     def _back(self) -> str:
         """Go back to the last good snapshot; says what was done."""

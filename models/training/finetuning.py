@@ -6,11 +6,12 @@ import math
 import re
 import time
 import warnings
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -19,14 +20,13 @@ from models.files.extras import ADAPTERS, install_command, lacking
 from models.files.training_steps import WEIGHTS_PREFIX
 from models.forward.model import Model
 from models.protocol.errors import ExplorerError
+from models.protocol.training_messages import AskedTuning, Tuned
 from models.textbook.transformer import IGNORE, loss
 from models.training.course import Course, Diverged, HeldOut, Point
 from models.training.gradients import NORMS_EVERY, gradient_norms, parts_of
 from models.training.loss_watch import LossWatch
 from models.training.snapshots import MOST_BYTES, Snapshots
 from models.training.tuning_rows import TuningRows
-
-Tuned = Literal["all", "head", "lora"]
 
 RATES: dict[Tuned, float] = {"all": 2e-4, "head": 1e-3, "lora": 1e-3}
 """The learning rate where none is set: few weights take larger steps."""
@@ -144,7 +144,9 @@ class FineTuning(Course):
         self.step_number = number
         right, tokens = int((logits.detach().argmax(-1) == labels).sum()), batch.tokens
         seconds = time.perf_counter() - begun
-        return Point(number, float(value.detach()), right / max(tokens, 1), rate, tokens / seconds, norms)
+        point = Point(number, float(value.detach()), right / max(tokens, 1), rate, tokens / seconds, norms)
+        self._note(point)
+        return point
 
     @torch.no_grad()
     def measure(self, most: int | None = None) -> HeldOut:
@@ -223,7 +225,7 @@ class FineTuning(Course):
         super().snapshot()
 
     @torch.no_grad()
-    def restore(self, step: int) -> None:
+    def restore(self, step: int = 0) -> None:
         """Go on from the newest snapshot, whichever is asked for, bit for bit as if nothing had come between."""
         assert self.snapshots is not None
         self._take(self.snapshots.load_beside(_OPTIMISER), step)
@@ -240,10 +242,26 @@ class FineTuning(Course):
                 }
         self._watch = LossWatch(first, int(risen))
         self.step_number = int(number)
+        self.points = deque(point for point in self.points if point.step <= self.step_number)
         self.held_out = [found for found in self.held_out if found.step <= self.step_number]
 
 
+def settings_of(asked: AskedTuning) -> TuningSettings:
+    """Raises ValueError for numbers that make no training, and ExplorerError where it needs what is not installed."""
+    if asked.tuned == "lora":
+        check_adapters()
+    return TuningSettings(tuned=asked.tuned, rank=asked.rank, rate=asked.rate, seed=asked.seed)
+
+
 def check_trainable(model: Model) -> None:
+    """Raises ExplorerError where fine-tuning is not for models of this kind, or not as this one is open."""
+    check_kind(model)
+    if model.dtype_name != "float32":
+        info = model.info
+        raise ExplorerError(f"{info.name} is open in {model.dtype_name}, in which small steps are lost. Use float32.")
+
+
+def check_kind(model: Model) -> None:
     """Raises ExplorerError where fine-tuning is not for models of this kind."""
     info = model.info
     if info.textbook:
@@ -255,8 +273,16 @@ def check_trainable(model: Model) -> None:
         )
     if info.gguf:
         raise ExplorerError(f"{info.name} is a GGUF file, whose weights are packed. Tune what it was made from.")
-    if model.dtype_name != "float32":
-        raise ExplorerError(f"{info.name} is open in {model.dtype_name}, in which small steps are lost. Use float32.")
+
+
+def learned_count(model: Model, settings: TuningSettings) -> int:
+    """How many numbers would be learned; `model` is left as it is."""
+    if settings.tuned == "lora":
+        named = dict(model.module.named_modules())
+        return sum(settings.rank * sum(named[name].weight.shape) for name in _linear(model))
+    if settings.tuned == "head":
+        return int(_head(model).weight.numel())
+    return sum(p.numel() for p in _learnable(model.module))
 
 
 def _learnable(module: Any) -> list[nn.Parameter]:
@@ -269,14 +295,36 @@ def _learnable(module: Any) -> list[nn.Parameter]:
 def _own_head(model: Model) -> nn.Parameter:
     """The matrix that gives the logits, parted from the embedding where the two are one."""
     module: Any = model.module
-    head = module.get_output_embeddings()
-    if head is None:
-        raise ExplorerError(f"{model.info.name} has no head of its own. Tune all of its weights.")
+    head = _head(model)
     if sum(p is head.weight for _, p in module.named_parameters(remove_duplicate=False)) > 1:
         head.weight = nn.Parameter(head.weight.detach().clone())
         module.config.tie_word_embeddings = False
     weight: nn.Parameter = head.weight
     return weight
+
+
+def _head(model: Model) -> Any:
+    module: Any = model.module
+    head = module.get_output_embeddings()
+    if head is None:
+        raise ExplorerError(f"{model.info.name} has no head of its own. Tune all of its weights.")
+    return head
+
+
+def _linear(model: Model) -> list[str]:
+    """The names of the modules that an adapter is put on: all linear ones but the head."""
+    from transformers.pytorch_utils import Conv1D
+
+    module: Any = model.module
+    head = module.get_output_embeddings()
+    return [n for n, child in module.named_modules() if isinstance(child, (nn.Linear, Conv1D)) and child is not head]
+
+
+def check_adapters() -> None:
+    """Raises ExplorerError, which says how to get it, where the package is not installed that makes adapters."""
+    missing = lacking(ADAPTERS)
+    if missing:
+        raise ExplorerError(f"A LoRA adapter needs {missing[0]}: {install_command(missing)}")
 
 
 @contextmanager
@@ -288,15 +336,11 @@ def peft_unheard() -> Iterator[None]:
 
 
 def _with_adapter(model: Model, settings: TuningSettings) -> Any:
-    missing = lacking(ADAPTERS)
-    if missing:
-        raise ExplorerError(f"A LoRA adapter needs {missing[0]}: {install_command(missing)}")
+    check_adapters()
     from peft import LoraConfig, get_peft_model
     from transformers.pytorch_utils import Conv1D
 
-    named = dict(model.module.named_modules())
-    head = model.module.get_output_embeddings()  # type: ignore[operator]
-    linear = [name for name, child in named.items() if isinstance(child, (nn.Linear, Conv1D)) and child is not head]
+    named, linear = dict(model.module.named_modules()), _linear(model)
     config = LoraConfig(
         r=settings.rank,
         lora_alpha=2 * settings.rank,

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from models.files.text_lines import read_text
 from models.protocol.errors import ExplorerError
+from models.protocol.training_messages import AskedTuning
 
 MOST_ROWS = 100_000
 _HEADERS = ({"input", "output"}, {"source", "target"}, {"prompt", "answer"})
@@ -21,14 +22,26 @@ def read_data(path: Path) -> str | Pairs:
     Raises:
         ExplorerError: no file, one that is too large or no text, or a row that has no two columns.
     """
-    text = read_text(path, "as a text, or as two columns").replace("\r\n", "\n").replace("\r", "\n")
+    return _data_in(read_text(path, "as a text, or as two columns"), path.name, path.suffix.lower())
+
+
+def data_of(asked: AskedTuning) -> str | Pairs:
+    """What is asked to be learned: a file, or a text that was pasted, each line of which may have two columns.
+
+    Raises:
+        ExplorerError: as from `read_data`.
+    """
+    return read_data(Path(asked.file)) if asked.file else _data_in(asked.text, "The text", "")
+
+
+def _data_in(text: str, name: str, suffix: str) -> str | Pairs:
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
     if not text.strip():
-        raise ExplorerError(f"{path.name} is empty: there is nothing to learn from it.")
-    suffix = path.suffix.lower()
+        raise ExplorerError(f"{name} is empty: there is nothing to learn from it.")
     lines = [line for line in text.split("\n") if line.strip()]
     if suffix not in (".csv", ".tsv") and not all(line.count("\t") == 1 for line in lines):
         return text
-    return _pairs(path.name, text, suffix == ".csv" and "\t" not in lines[0])
+    return _pairs(name, text, suffix == ".csv" and "\t" not in lines[0])
 
 
 def _pairs(name: str, text: str, by_commas: bool) -> Pairs:

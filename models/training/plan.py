@@ -6,13 +6,17 @@ import torch
 
 from models.forward.context import Context
 from models.protocol.errors import as_sentence
+from models.protocol.training_messages import AskedTuning
 from models.protocol.training_plan import PlanRequest, PlanView
 from models.training.experiment import experiment
 from models.training.training import check_context, model_of
+from models.training.tuning_plan import plan_of
 
 
 def answer(request: PlanRequest, context: Context) -> PlanView:
     asked = request.asked
+    if isinstance(asked, AskedTuning):
+        return plan_of(request, asked, context.workspace.model)
     try:
         planned = experiment(asked.task, dict(asked.switches), asked.seed, asked.text)
         check_context(planned.config, planned.rows)

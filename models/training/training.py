@@ -33,7 +33,6 @@ from models.training.snapshots import MOST_BYTES, Snapshots
 BETAS, EPSILON = (0.9, 0.98), 1e-9
 """Adam's, as section 5.3 has them."""
 
-MOST_POINTS = 4096  # of a curve; beyond, every second one goes
 _ROWS = 250  # that are measured at once
 
 
@@ -57,7 +56,6 @@ class Training(Course):
         self.model.train()
         self._smoothing = config.label_smoothing if isinstance(config, TransformerConfig) else 0.0
         super().__init__(Snapshots(folder, most_bytes) if folder is not None else None)
-        self.points: deque[Point] = deque()
         self._named = dict(self.model.named_parameters())
         self._parts = _parts(self._named, tied=is_tied(self.model))
         self._optimizer = torch.optim.Adam(self._named.values(), lr=0.0, betas=BETAS, eps=EPSILON, fused=True)
@@ -140,11 +138,6 @@ class Training(Course):
         if not isinstance(watched, HeadPass):
             return norms
         return parted(norms, self.model.get_parameter("lm_head.weight"), watched.gradient)
-
-    def _note(self, point: Point) -> None:
-        self.points.append(point)
-        if len(self.points) > MOST_POINTS:
-            self.points = deque([*self.points][::2])
 
     # ------------------------------------------------------------------ held-out rows
 

@@ -1,4 +1,4 @@
-"""The process in which the textbook transformer learns while a window looks on. It is told what to do over its pipe.
+"""The process in which a model learns while a window looks on. It is told what to do over its pipe.
 
 The window's interpreter lock is not shared, so neither waits for the other. What the two say to each other stands in
 `models.protocol.training_messages`. The process ends with its standard input.
@@ -17,10 +17,10 @@ from typing import IO, Literal
 
 from models.files.training_steps import SNAPSHOTS, steps_in
 from models.files.whole_files import not_written
-from models.protocol.errors import CheckpointError, as_sentence
+from models.protocol.errors import ExplorerError, as_sentence
 from models.protocol.training_messages import (
     MOST_BYTES,
-    Asked,
+    AskedTuning,
     Began,
     Begin,
     Dissect,
@@ -42,23 +42,23 @@ from models.protocol.training_messages import (
     Stop,
     ToProcess,
     TrainingPoint,
+    Write,
+    Wrote,
     line_of,
     to_process,
 )
 from models.training.common import Budget
 from models.training.course import Command, Diverged, Outcome, Point
 from models.training.dissection import dissect
-from models.training.experiment import Experiment, experiment
-from models.training.folders import save, why_not
+from models.training.folders import why_not
 from models.training.pipe import Pipe, be_process, sentence_of_crash
-from models.training.resuming import resumed
 from models.training.snapshots import Snapshots
+from models.training.taught import taught
 from models.training.training import Training
 
 TOLD_EVERY = 0.2  # seconds
 MEASURED_SHARE = 0.03  # of the time may be spent on held-out rows, and
 _MEASURED_EVERY = 1.0  # seconds lie between two measurements at least
-_WATCHED = 128  # held-out rows, while it learns: a curve with many points says more than one with exact ones
 
 
 def serve() -> None:
@@ -80,7 +80,7 @@ class Learner:
         self._measuring_takes = math.inf
         self._seconds, self._first = 0.0, 0
         self._budget = Budget(steps=1)
-        self._notice = ""
+        self._notice = self._prompt = ""
 
     def serve(self) -> None:
         """Until the source ends."""
@@ -102,16 +102,18 @@ class Learner:
         taken_up = begin.taken_up and bool(steps_in(folder))
         try:
             self._budget = Budget(begin.asked.seconds, begin.asked.steps)
-            planned, training = _taken_up(folder) if taken_up else _new(begin.asked, folder)
-        except (ValueError, CheckpointError) as error:
+            self.taught = taught(begin.asked, folder, taken_up)
+        except (ValueError, ExplorerError) as error:
             self._say(Failed(as_sentence(str(error))))
             return
-        self.planned, self.training, self.folder = planned, training, folder
+        self.training, self.folder = self.taught.course, folder
         if not self._begin(taken_up):
             return
-        for found in training.held_out:
+        for found in self.training.held_out:
             self._say(Measured(HeldOutPoint(*astuple(found))))
-        self._measure(_WATCHED)
+        self._measure(self.taught.watched)
+        if isinstance(begin.asked, AskedTuning):
+            self._write(begin.asked.prompt)
         self._run()
         while (asked := self._pipe.next()) is not None:
             self._obey(asked)
@@ -127,23 +129,22 @@ class Learner:
         training, snapshots = self.training, self.training.snapshots
         assert snapshots is not None
         try:
-            save(training, self.planned, self.folder)
+            self.taught.save(self.folder)
         except OSError as error:
             self._say(Failed(not_written("The model", self.folder, error)))
             return False
         if not taken_up:
             snapshots.clear()
             training.snapshot()
-        parameters = sum(p.numel() for p in training.model.parameters())
         points = tuple(TrainingPoint(*astuple(point)) for point in training.points)
-        planned = self.planned
-        self._say(Began(str(self.folder), planned.title, planned.example, parameters, training.step_number, points))
+        it = self.taught
+        self._say(Began(str(self.folder), it.title, it.example, it.parameters, training.step_number, points))
         self._tell_snapshot(training.step_number)
         return True
 
     def _run(self) -> None:
         self._seconds, self._first = 0.0, self.training.step_number
-        outcome = self.training.run(self._budget, self._next_command, self._told, cool_down=True)
+        outcome = self.training.run(self._budget, self._next_command, self._told, cool_down=self.taught.cools_down)
         self._flush("paused")
         self._keep()
         self._end(outcome)
@@ -158,6 +159,7 @@ class Learner:
     def _end(self, outcome: Outcome) -> None:
         if not self._pipe.is_closed:
             self._measure()
+            self._write(self._prompt)
             self._say(Ended(outcome.ended, outcome.step, outcome.seconds, outcome.notice))
 
     def _keep(self) -> None:
@@ -170,14 +172,14 @@ class Learner:
             self.training.snapshot()
             self._tell_snapshot(step)
         try:
-            save(self.training, self.planned, self.folder)
+            self.taught.save(self.folder)
         except OSError as error:
             self._say(Said(not_written("The model", self.folder, error)))
 
     # ------------------------------------------------------------------ between two steps
 
     def _next_command(self) -> Command:
-        """What `Training.run` is to do next; what else was asked for is done first."""
+        """What `Course.run` is to do next; what else was asked for is done first."""
         for asked in self._pipe.said_by_now():
             self._obey(asked)
         if self._pipe.is_closed:
@@ -190,6 +192,7 @@ class Learner:
             self._flush("paused")
             self._keep()
             self._measure()
+            self._write(self._prompt)
         elif command in ("go", "step"):
             self._is_paused = False
             self._measure_now_and_then()
@@ -212,6 +215,8 @@ class Learner:
                 self._save(Path(asked.folder))
             case Dissect():
                 self._dissect(asked)
+            case Write():
+                self._write(asked.prompt)
             case Begin():
                 self._say(Said("A training is under way in this process."))
 
@@ -221,7 +226,7 @@ class Learner:
         self._points.append(TrainingPoint(*astuple(point)))
         if now - self._told_at > TOLD_EVERY:
             self._flush("running")
-        if point.step % self.training.settings.snapshot_every == 0:
+        if point.step % self.training.snapshot_every == 0:
             self._tell_snapshot(point.step)
 
     def _flush(self, phase: Literal["running", "paused"]) -> None:
@@ -242,7 +247,7 @@ class Learner:
 
     def _measure_now_and_then(self) -> None:
         if time.perf_counter() - self._measured_at > max(_MEASURED_EVERY, self._measuring_takes / MEASURED_SHARE):
-            self._measure(_WATCHED)
+            self._measure(self.taught.watched)
 
     def _measure(self, most: int | None = None) -> None:
         begun = time.perf_counter()
@@ -256,9 +261,13 @@ class Learner:
             self._say(Said(f"At step {found.step:,} the loss on held-out rows is no number."))
 
     def _dissect(self, asked: Dissect) -> None:
+        training = self.training
+        if not isinstance(training, Training):
+            self._say(NotDissected("The next batch is shown of models that learn from nothing; this one is tuned."))
+            return
         try:
-            with self.training.untouched():
-                found = Dissected(dissect(self.training, asked.token, asked.dimension))
+            with training.untouched():
+                found = Dissected(dissect(training, asked.token, asked.dimension))
         except (TypeError, IndexError, Diverged) as error:
             self._say(NotDissected(str(error)))
             return
@@ -268,6 +277,20 @@ class Learner:
         else:
             self._say(found)
 
+    def _write(self, prompt: str) -> None:
+        """Say what the model writes after `prompt`, before it learned and now; nothing after an empty one."""
+        self._prompt = prompt
+        if not prompt.strip():
+            return
+        try:
+            found = self.taught.write(prompt)
+        except ExplorerError as error:
+            self._say(Said(str(error)))
+            return
+        if found is not None:
+            before, after = found
+            self._say(Wrote(prompt, before, after, self.training.step_number))
+
     def _save(self, folder: Path) -> None:
         if sentence := why_not(folder):
             self._say(Said(sentence))
@@ -276,8 +299,11 @@ class Learner:
         if folder.resolve() == self.folder.resolve():
             self._say(Said(f"{folder} is where the program itself keeps the training. Name another folder."))
             return
+        if self.taught.made_from is not None and folder.resolve() == self.taught.made_from.resolve():
+            self._say(Said(f"{folder} is the checkpoint that is tuned, and would be lost. Name another folder."))
+            return
         try:
-            save(self.training, self.planned, folder)
+            self.taught.save(folder)
             there = Snapshots(folder / SNAPSHOTS)
             there.clear()  # of an earlier training
             there.folder.mkdir(exist_ok=True)
@@ -287,14 +313,3 @@ class Learner:
             self._say(Said(not_written("The model", folder, error)))
         else:
             self._say(Saved(str(folder)))
-
-
-def _new(asked: Asked, folder: Path) -> tuple[Experiment, Training]:
-    planned = experiment(asked.task, dict(asked.switches), asked.seed, asked.text)
-    return planned, planned.training(folder / SNAPSHOTS)
-
-
-def _taken_up(folder: Path) -> tuple[Experiment, Training]:
-    """The training in `folder` at its newest snapshot: it may have lain there for long, so all of it is checked."""
-    found = resumed(folder)
-    return found.experiment, found.training

@@ -8,10 +8,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import msgspec
+from safetensors import SafetensorError
+
 from models.files.adapter_files import CONFIG
 from models.files.catalogue import read_card
 from models.files.names import is_hub
 from models.files.training_steps import RECORD
+from models.files.weight_files import read_json, summary
+from models.protocol.errors import CheckpointError
+from models.training.course import HeldOut, Point
 from models.training.finetuning import FineTuning, peft_unheard
 from models.training.folders import filled, write_json
 
@@ -54,10 +60,34 @@ def save_tuned(tuning: FineTuning, folder: Path, data: str) -> None:
             "settings": asdict(settings),
             "steps": tuning.step_number,
             "held_out": [asdict(found) for found in tuning.held_out],
+            "curve": [[point.step, point.loss, point.accuracy, point.rate] for point in tuning.points],
         }
         write_json(whole / "explorer.json", said)
         write_json(whole / RECORD, record)
         shutil.rmtree(folder / ADAPTER, ignore_errors=True)
+
+
+class _Record(msgspec.Struct, frozen=True):
+    """What is read of `training.json`."""
+
+    held_out: list[HeldOut]
+    curve: list[tuple[int, float, float, float]]
+
+
+def restore_tuned(tuning: FineTuning, folder: Path) -> None:
+    """Let `tuning`, which has just begun, be as it was when it was last kept in `folder`.
+
+    Raises:
+        CheckpointError: what lies there is damaged, or of another training.
+    """
+    try:
+        record = msgspec.convert(read_json(folder / RECORD, ""), _Record)
+        tuning.restore()
+    except (OSError, KeyError, RuntimeError, ValueError, SafetensorError) as cause:
+        raise CheckpointError(f"{folder} cannot be gone on with: {summary(cause)}. Fine-tune again.") from cause
+    step = tuning.step_number
+    tuning.held_out = [found for found in record.held_out if found.step <= step]
+    tuning.points.extend(Point(at, loss, right, rate, 0.0) for at, loss, right, rate in record.curve if at <= step)
 
 
 def _name_base(path: Path, base: str) -> None:

@@ -12,8 +12,9 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import overload
 
 import torch
 
@@ -40,9 +41,32 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True)
+class Windows(Sequence[Example]):
+    """Rows of one text, each made when it is asked for: a window at nearly every token would take a hundred texts."""
+
+    lead: tuple[int, ...]
+    ids: tuple[int, ...]
+    width: int
+    starts: Sequence[int]
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    @overload
+    def __getitem__(self, index: int) -> Example: ...
+    @overload
+    def __getitem__(self, index: slice) -> Windows: ...
+    def __getitem__(self, index: int | slice) -> Example | Windows:
+        if isinstance(index, slice):
+            return replace(self, starts=self.starts[index])
+        start = self.starts[index]
+        return _next(self.lead, self.ids[start : start + self.width])
+
+
+@dataclass(frozen=True, slots=True)
 class TuningRows:
-    learned: tuple[Example, ...]
-    held: tuple[Example, ...]
+    learned: Sequence[Example]
+    held: Sequence[Example]
     pad: int
     seed: int
 
@@ -72,13 +96,11 @@ def rows_of(model: Model, data: str | Pairs, seed: int, window: int = WINDOW) ->
                 f"{model.info.name} reads one text and writes another: give it a file of two columns, an input and an "
                 "output in each line, with a tab between them."
             )
-        learned, held = _of_text(model, data, window)
-    else:
-        learned, held = _of_pairs(model, data)
-    return TuningRows(tuple(learned), tuple(held), pad, seed)
+        return TuningRows(*_of_text(model, data, window), pad, seed)
+    return TuningRows(*_of_pairs(model, data), pad, seed)
 
 
-def _of_text(model: Model, text: str, window: int) -> tuple[list[Example], list[Example]]:
+def _of_text(model: Model, text: str, window: int) -> tuple[Windows, Windows]:
     letters = set(text.strip())
     if len(letters) < 2:
         raise ExplorerError(
@@ -89,16 +111,16 @@ def _of_text(model: Model, text: str, window: int) -> tuple[list[Example], list[
     most = min(window, (model.info.context or window) - len(lead))
     width = min(most, max(_LEAST_WINDOW, len(ids) // (2 * _HELD)))
     tail = len(ids) // _HELD
-    held = [tuple(ids[i : i + width]) for i in range(len(ids) - tail, len(ids) - width + 1, width)]
-    kept = set(held)
-    learned = [tuple(ids[i : i + width]) for i in range(len(ids) - tail - width + 1)]
-    learned = [row for row in learned if row not in kept]
+    held = [*range(len(ids) - tail, len(ids) - width + 1, width)]
+    kept = {tuple(ids[i : i + width]) for i in held}
+    learned = [i for i in range(len(ids) - tail - width + 1) if tuple(ids[i : i + width]) not in kept]
     if len(ids) < _LEAST_TOKENS or not held or not learned:
         raise ExplorerError(
             f"The text has {len(ids):,} tokens, too few to learn from some and hold others out: give it at least "
             f"{_HELD * _LEAST_WINDOW} that do not repeat."
         )
-    return [_next(lead, row) for row in learned], [_next(lead, row) for row in held]
+    windows = Windows(tuple(lead), tuple(ids), width, learned)
+    return windows, replace(windows, starts=held)
 
 
 def _next(lead: Sequence[int], row: Sequence[int]) -> Example:

@@ -13,6 +13,9 @@ _WHAT = (
 _HELD = "One row in 16 is held out: it never learns from those, and they say whether it has understood the task."
 _TRY = "Try: press Train, look at All heads, then take Positions: none and train again."
 
+_TUNING = "A copy of a checkpoint goes on learning, in a process of its own; the other panels show it while it learns."
+_TRY_TUNING = "Try: type a prompt and press Write, then Compare the two."
+
 _PHASES = {
     "starting": "Starting …",
     "running": "Learning",
@@ -23,9 +26,19 @@ _PHASES = {
 
 
 def right(training: TrainingState | None) -> str:
-    """ "99.2 % of held-out rows right"; "" before they were looked at."""
+    """ "99.2 % of held-out rows right", or of a tuned model its losses; "" before they were looked at."""
+    if training is not None and training.tuning is not None:
+        return losses(training)
     held = None if training is None else training.held_out
     return "" if held is None else f"{100 * held.sequences_right:.1f} % of {held.rows:,} held-out rows right"
+
+
+def losses(training: TrainingState) -> str:
+    """ "held-out loss 4.556 → 1.660"; "" before the first."""
+    before, now = training.held_out_before, training.held_out
+    if before is None or now is None:
+        return ""
+    return f"Held-out loss {before.loss:.3f}" + (f" → {now.loss:.3f}" if now.step else "")
 
 
 def standing(training: TrainingState | None) -> str:
@@ -47,7 +60,7 @@ def standing(training: TrainingState | None) -> str:
 
 def left_title(left: LeftTraining, now: float) -> str:
     """ "reverse, step 1,240, 2 hours ago"; `now` in seconds since the epoch."""
-    return f"{left.asked.task.partition(':')[0]}, step {left.step:,}, {ago(now - left.written)}"
+    return f"{left.asked.name}, step {left.step:,}, {ago(now - left.written)}"
 
 
 def duration(seconds: float) -> str:
@@ -59,5 +72,17 @@ def duration(seconds: float) -> str:
 def about(training: TrainingState | None) -> About:
     if training is None:
         return About((_WHAT, _HELD, "Nothing has been trained here yet: with the defaults it takes a minute."), _TRY)
+    if training.tuning is not None:
+        return _of_tuning(training)
     now = f"It learns to {training.title}: {standing(training)}." if training.title else f"{standing(training)}."
     return About.of((_WHAT, _HELD, now, f"{right(training)}." if right(training) else ""), _TRY)
+
+
+def _of_tuning(training: TrainingState) -> About:
+    what = f"{training.title[:1].upper()}{training.title[1:]}: {standing(training)}."
+    held, before = training.held_out, training.held_out_before
+    loss = ""
+    if held is not None and before is not None:
+        tokens = f"the loss of {held.rows:,} held-out rows, nats a token, was {before.loss:.3f} before the first step"
+        loss = f"It never learns from held-out rows; {tokens}, and is {held.loss:.3f} after step {held.step:,}."
+    return About.of((_TUNING, what if training.title else f"{standing(training)}.", loss), _TRY_TUNING)

@@ -1,0 +1,93 @@
+"""A checkpoint as it was and as it has become: the loss of held-out rows, and what each writes after one prompt."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from explorer.panels.playground.words import losses, standing
+from explorer.session.training import TrainingState
+from explorer.widgets.page import wrapped
+
+_TWO_COLUMNS = 380  # pixels from which on the two stand beside each other
+
+
+class BeforeAfter(QWidget):
+    compared = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.losses, self.standing, self.sentence = wrapped(role="heading"), wrapped(role="dim"), wrapped()
+        self.before, self.after = _Side("Before"), _Side("After")
+        self.compare = QPushButton("Compare the two")
+        self.compare.setToolTip("Show every head of the model before and after, in Compare")
+        self.compare.clicked.connect(lambda: self.compared.emit())
+        self._grid = QGridLayout()
+        self._grid.setSpacing(8)
+        self._columns = 0
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(6)
+        for label in (self.losses, self.standing, self.sentence):
+            column.addWidget(label)
+        column.addLayout(self._grid)
+        column.addWidget(self.compare, 0, Qt.AlignmentFlag.AlignLeft)
+        self._arrange(1)
+        self.show_training(None)
+
+    def show_training(self, training: TrainingState | None) -> None:
+        self.setVisible(training is not None)
+        if training is None:
+            return
+        for label, text in (
+            (self.losses, losses(training)),
+            (self.standing, standing(training)),
+            (self.sentence, training.sentence),
+        ):
+            label.setText(text)
+            label.setVisible(bool(text))
+        wrote = training.wrote
+        for side in (self.before, self.after):
+            side.setVisible(wrote is not None)
+        if wrote is not None:
+            self.before.show_text("Before", wrote.prompt, wrote.before)
+            self.after.show_text(f"After step {wrote.step:,}", wrote.prompt, wrote.after)
+        self.compare.setVisible(training.step > 0)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._arrange(2 if self.width() >= _TWO_COLUMNS else 1)
+
+    def _arrange(self, columns: int) -> None:
+        if columns == self._columns:
+            return
+        self._columns = columns
+        for number, side in enumerate((self.before, self.after)):
+            self._grid.removeWidget(side)
+            self._grid.addWidget(side, number // columns, number % columns)
+        self._grid.setColumnStretch(0, 1)
+        self._grid.setColumnStretch(1, columns - 1)
+
+
+class _Side(QFrame):
+    """What one of the two writes."""
+
+    def __init__(self, title: str) -> None:
+        super().__init__()
+        self.setProperty("role", "inset")
+        self.title = QLabel(title)
+        self.title.setProperty("role", "title")
+        self.prompt, self.text = wrapped(role="dim"), wrapped()
+        self.text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(8, 6, 8, 8)
+        column.setSpacing(4)
+        for label in (self.title, self.prompt, self.text):
+            column.addWidget(label)
+        column.addStretch(1)
+
+    def show_text(self, title: str, prompt: str, text: str) -> None:
+        self.title.setText(title)
+        self.prompt.setText(prompt)
+        self.text.setText(text or "writes nothing: it ends at once")
