@@ -24,6 +24,7 @@ from models.protocol.training_messages import (
     Pause,
     Save,
     ToProcess,
+    Write,
     from_process,
 )
 
@@ -141,7 +142,7 @@ class TrainingLink(QObject):
         if self._process is None or not self._process.is_alive:
             self._start(training, taken_up=True)
             assert self._process is not None
-            if isinstance(message, Save):
+            if isinstance(message, Save | Write):
                 self._process.tell(Pause())  # it is not to learn on
         self._process.tell(message)
 

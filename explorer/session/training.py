@@ -15,6 +15,7 @@ from models.protocol.training_messages import (
     TrainingPoint,
     Wrote,
 )
+from models.protocol.values import CheckpointInfo
 
 MOST_POINTS = 600  # of a curve: as many as a plot has pixels; beyond, every second one goes
 _LATEST = 0.2  # of the speed that is shown is that of the last steps
@@ -126,6 +127,10 @@ class TrainingState:
     def tuning(self) -> AskedTuning | None:
         """What is tuned, where it is no training from nothing."""
         return self.asked if isinstance(self.asked, AskedTuning) else None
+
+    def is_open(self, info: CheckpointInfo) -> bool:
+        """Whether that is this model, at one of its steps."""
+        return info.training is not None and info.training.reference == self.folder
 
     @property
     def held_out_before(self) -> HeldOutPoint | None:

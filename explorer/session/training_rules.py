@@ -33,6 +33,7 @@ from models.protocol.training_messages import (
     Save,
     Saved,
     SnapshotWritten,
+    Write,
     Wrote,
 )
 
@@ -71,7 +72,7 @@ def _(intent: TellTraining, state: State) -> State:
     told = replace(training, command=intent.message)
     if isinstance(intent.message, Dissect):
         return replace(state, learning=replace(told, is_dissecting=True, undissected=""))
-    if isinstance(intent.message, Go | OneBatch | Save):
+    if isinstance(intent.message, Go | OneBatch | Save | Write):
         told = replace(told, sentence="", phase=training.phase if training.is_alive else "starting")
     return replace(state, learning=told)
 

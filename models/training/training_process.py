@@ -103,7 +103,10 @@ class Learner:
         try:
             self._budget = Budget(begin.asked.seconds, begin.asked.steps)
             self.taught = taught(begin.asked, folder, taken_up)
-        except (ValueError, ExplorerError) as error:
+        except ExplorerError as error:
+            self._say(Failed(str(error)))
+            return
+        except ValueError as error:
             self._say(Failed(as_sentence(str(error))))
             return
         self.training, self.folder = self.taught.course, folder

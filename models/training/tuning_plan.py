@@ -16,7 +16,9 @@ def plan_of(request: PlanRequest, asked: AskedTuning, model: Model | None) -> Pl
     """What can be told now; of a checkpoint other than the open `model` that is only whether the data can be read."""
     try:
         return _planned(request, asked, model)
-    except (ValueError, ExplorerError) as error:
+    except ExplorerError as error:
+        return PlanView(request=request, sentence=str(error))
+    except ValueError as error:
         return PlanView(request=request, sentence=as_sentence(str(error)))
 
 

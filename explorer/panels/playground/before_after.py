@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from explorer.panels.playground.words import losses, standing
 from explorer.session.training import TrainingState
@@ -19,6 +19,7 @@ class BeforeAfter(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.losses, self.standing, self.sentence = wrapped(role="heading"), wrapped(role="dim"), wrapped()
+        self.losses.setToolTip("The mean in nats a token, over rows that it never learns from")
         self.before, self.after = _Side("Before"), _Side("After")
         self.compare = QPushButton("Compare the two")
         self.compare.setToolTip("Show every head of the model before and after, in Compare")
@@ -70,18 +71,17 @@ class BeforeAfter(QWidget):
         self._grid.setColumnStretch(1, columns - 1)
 
 
-class _Side(QFrame):
+class _Side(QWidget):
     """What one of the two writes."""
 
     def __init__(self, title: str) -> None:
         super().__init__()
-        self.setProperty("role", "inset")
         self.title = QLabel(title)
         self.title.setProperty("role", "title")
         self.prompt, self.text = wrapped(role="dim"), wrapped()
         self.text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         column = QVBoxLayout(self)
-        column.setContentsMargins(8, 6, 8, 8)
+        column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)
         for label in (self.title, self.prompt, self.text):
             column.addWidget(label)
@@ -90,4 +90,4 @@ class _Side(QFrame):
     def show_text(self, title: str, prompt: str, text: str) -> None:
         self.title.setText(title)
         self.prompt.setText(prompt)
-        self.text.setText(text or "writes nothing: it ends at once")
+        self.text.setText(text.lstrip() or "It writes nothing: it ends at once.")

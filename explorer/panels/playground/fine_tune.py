@@ -44,7 +44,7 @@ class FineTunePage(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._open, self._path = "", ""
+        self.open_reference = self._path = self._usual_prompt = ""
         self._build()
         self.result = BeforeAfter()
         self.sentence = wrapped()
@@ -54,7 +54,7 @@ class FineTunePage(QWidget):
         self._settled.timeout.connect(self.changed)
         self._lay_out()
         self._connect()
-        self.show_open("", "")
+        self.show_open("", "", "")
         self._show_choices()
 
     def _build(self) -> None:
@@ -109,7 +109,6 @@ class FineTunePage(QWidget):
             box.setAccessibleName("How long")
         self.prompt = QLineEdit()
         self.prompt.setMaxLength(MOST_PROMPT)
-        self.prompt.setPlaceholderText("A beginning, or a sentence to translate")
         self.prompt.setToolTip("The model goes on from this twice: as it was, and as it is")
         self.write = QPushButton("Write")
         self.write.setToolTip("Let the model go on from this, as it was and as it is now")
@@ -151,14 +150,14 @@ class FineTunePage(QWidget):
         is_file, steps = self.source.current == FILE, self.limit.current == STEPS
         tuned = TUNED[self.tuned.current]
         return AskedTuning(
-            checkpoint=self.checkpoint.currentData() or self._open,
+            checkpoint=self.checkpoint.currentData() or self.open_reference,
             text="" if is_file else self.text.text(),
             file=self._path if is_file else "",
             tuned=tuned,
             rank=self.rank.value() if tuned == "lora" else 0,
             rate=self.rate.value() or None,
             seed=self.seed.value(),
-            prompt=self.prompt.text(),
+            prompt=self.prompt.text() or self._usual_prompt,
             seconds=None if steps else float(self.seconds.value()),
             steps=self.steps.value() if steps else None,
         )
@@ -196,15 +195,19 @@ class FineTunePage(QWidget):
         self._settled.start()
 
     def _on_write(self) -> None:
-        if self.write.isEnabled() and self.prompt.text().strip():
-            self.prompted.emit(self.prompt.text())
+        prompt = self.prompt.text() or self._usual_prompt
+        if self.write.isEnabled() and prompt.strip():
+            self.prompted.emit(prompt)
 
     # what is shown
 
-    def show_open(self, reference: str, name: str) -> None:
-        """Which checkpoint is open, and goes on learning where no other is chosen."""
-        self._open = reference
-        self.checkpoint.setItemText(0, f"{name}, which is open" if name else "the one that is open")
+    def show_open(self, reference: str, title: str, text: str) -> None:
+        """Which checkpoint goes on learning where no other is chosen, and what is gone on from where nothing is."""
+        self.open_reference = reference
+        if self.checkpoint.itemText(0) != title:
+            self.checkpoint.setItemText(0, title or "the one that is open")
+        self._usual_prompt = text if len(text) <= MOST_PROMPT else ""
+        self.prompt.setPlaceholderText(self._usual_prompt or "A beginning, or a sentence to translate")
 
     def say(self, sentence: str, is_refusal: bool) -> None:
         """What is said below the form: why it cannot be tuned, or how much there is to learn, and to learn from."""

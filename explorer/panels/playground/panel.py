@@ -1,35 +1,53 @@
-"""Playground: choose a task, a model and switches, press Train, and watch it learn."""
+"""Playground: choose a task, a model and switches, or a checkpoint and a text, press Train, and watch it learn."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from msgspec.structs import replace
 from PySide6.QtWidgets import QPushButton, QStackedWidget, QVBoxLayout, QWidget
 
 from explorer.panels.about import About
-from explorer.panels.base import Panel
+from explorer.panels.base import COMPARE, Panel
 from explorer.panels.playground.curves import CurvesPage
 from explorer.panels.playground.experiments import ExperimentsPage
+from explorer.panels.playground.fine_tune import FineTunePage
 from explorer.panels.playground.form import Form
 from explorer.panels.playground.left import LeftTrainings
 from explorer.panels.playground.one_batch import OneBatchPage
-from explorer.panels.playground.words import about
+from explorer.panels.playground.words import about, plan_said
+from explorer.session.comparing import typed_as_b, typed_text
 from explorer.session.hover import Hover
-from explorer.session.intents import RunExperiment, Show, StopExperiment, TakeUpTraining, TellTraining, Train
+from explorer.session.intents import (
+    CompareWith,
+    OpenCheckpoint,
+    RunExperiment,
+    Show,
+    StopExperiment,
+    TakeUpTraining,
+    TellTraining,
+    Train,
+)
 from explorer.session.session import Session
 from explorer.session.state import Notice, State
 from explorer.session.training import LeftTraining, TrainingState
+from explorer.training_folders import is_private
 from explorer.widgets import asking
 from explorer.widgets.beside import below, flowing
 from explorer.widgets.card import Card
 from explorer.widgets.page import scrolling
 from explorer.widgets.segments import Segments
+from models.files.fingerprint import title_of_reference
 from models.protocol.request import Request
-from models.protocol.training_messages import Go, OneBatch, Pause, Save, Stop
+from models.protocol.training_messages import Asked, AskedTuning, Go, OneBatch, Pause, Save, Stop, Write
 from models.protocol.training_plan import PlanRequest, PlanView
 from models.training.prepared import Prepared
 
-SET_UP, CURVES, ONE_BATCH, EXPERIMENTS = range(4)
+SET_UP, CURVES, ONE_BATCH, EXPERIMENTS, FINE_TUNE = range(5)
+_UNSAVED = (
+    "The open model was trained in this window, and goes when something else is trained. Save it as a folder, and open "
+    "that, or choose another checkpoint."
+)
 
 
 class PlaygroundPanel(Panel):
@@ -41,21 +59,23 @@ class PlaygroundPanel(Panel):
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(session, hover, parent)
         self.form, self.curves, self.one_batch = Form(), CurvesPage(), OneBatchPage()
-        self.experiments = ExperimentsPage()
+        self.experiments, self.fine_tune = ExperimentsPage(), FineTunePage()
+        self._tunes = False  # whether what Train begins is a checkpoint's, and not a model's from nothing
         self.pages = Segments(
             (
                 ("Set up", "What is trained"),
                 ("Curves", "How the training goes"),
                 ("Next batch", "What it learns from next, what each token costs, and what that moves"),
                 ("Experiments", "Prepared experiments: a few trainings side by side, and what there is to see"),
+                ("Fine-tune", "A checkpoint goes on learning, from a text or a file of yours"),
             ),
             "What the playground shows",
+            wraps=True,
         )
         self.train = QPushButton("Train")
         self.train.setProperty("role", "primary")
         self.pause, self.batch = QPushButton("Pause"), QPushButton("One batch")
         self.stop, self.save = QPushButton("Stop"), QPushButton("Save as a folder…")
-        self.train.setToolTip("Begin with a new model; one that this window trained before and did not save goes")
         self.batch.setToolTip("Learn from one batch, and then wait")
         self.stop.setToolTip("End the training; what was learned stays, to be looked at, saved or gone on with")
         self.save.setToolTip("Save the model with its snapshots, to be opened again")
@@ -68,17 +88,20 @@ class PlaygroundPanel(Panel):
         self.stop.clicked.connect(lambda: self.dispatch(TellTraining(Stop())))
         self.save.clicked.connect(self._save)
         self.left.chosen.connect(self._take_up)
-        self.form.changed.connect(lambda: self.attempt(self._on_form))
-        self.form.refused.connect(lambda sentence: self.dispatch(Show(Notice("warning", sentence))))
         self.one_batch.asked.connect(lambda: self.dispatch(TellTraining(Pause())))
         self.one_batch.wanted.connect(self._look_at_weight)
         self.experiments.run_asked.connect(self._run_experiment)
         self.experiments.stop_asked.connect(lambda: self.dispatch(StopExperiment()))
+        for form in (self.form, self.fine_tune):
+            form.changed.connect(lambda: self.attempt(self._on_form))
+            form.refused.connect(lambda sentence: self.dispatch(Show(Notice("warning", sentence))))
+        self.fine_tune.prompted.connect(lambda prompt: self.dispatch(TellTraining(Write(prompt))))
+        self.fine_tune.compared.connect(self._compare)
         self.keep("page", self.pages)
         self.keep("row of the batch", self.one_batch.row)
-        for name, choice in (self.form.kept() | self.experiments.kept()).items():
+        for name, choice in {**self.form.kept(), **self.experiments.kept(), **self.fine_tune.kept()}.items():
             self.keep(name, choice)
-        self._planned = self.form.asked()
+        self._planned = self._chosen()
         self._show_buttons(None)
 
     def _build(self) -> None:
@@ -88,14 +111,15 @@ class PlaygroundPanel(Panel):
         self.stack.addWidget(self.one_batch)
         self.stack.addWidget(scrolling(self.experiments))
         self.of_the_training = below(flowing(self.train, self.pause, self.batch, self.stop, self.save), self.left)
+        self.stack.addWidget(scrolling(self.fine_tune, keeps_width=True))
         body = QWidget()
         column = QVBoxLayout(body)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
+        column.addWidget(self.pages)
         column.addWidget(self.of_the_training)
         column.addWidget(self.stack, 1)
         card = Card(self.title)
-        card.add_control(self.pages)
         card.set_content(body)
         self.fill(card)
 
@@ -108,12 +132,14 @@ class PlaygroundPanel(Panel):
         return PlanRequest(asked=self._planned)
 
     def render_state(self, state: State, old: State | None) -> None:
+        self._show_open(state)
         self._show_plan(state)
         if old is None or state.left_trainings is not old.left_trainings:
             self.left.show_trainings(state.left_trainings)
         if old is None or state.learning is not old.learning:
             self.curves.show_training(state.learning)
             self.one_batch.show_training(state.learning)
+            self.fine_tune.show_training(state.learning)
             self._show_buttons(state.learning)
             self._look_at_batch()
         if old is None or state.experiment is not old.experiment:
@@ -127,10 +153,29 @@ class PlaygroundPanel(Panel):
         if plan is None or plan.request.asked != self._planned:
             self.train.setEnabled(True)
             return
-        self.form.say(plan.sentence or f"A model of {plan.parameters:,} parameters.", bool(plan.sentence))
-        self.train.setEnabled(not plan.sentence)
+        asked, sentence = self._planned, plan.sentence
+        if isinstance(asked, AskedTuning) and is_private(asked.checkpoint):
+            sentence = _UNSAVED
+        (self.fine_tune if self._tunes else self.form).say(sentence or plan_said(plan), bool(sentence))
+        self.train.setEnabled(not sentence)
+
+    def _show_open(self, state: State) -> None:
+        """Which checkpoint is tuned where no other is chosen: of a tuned one the one that it was made from."""
+        loaded, learning, reference, title = state.results.loaded, state.learning, "", ""
+        if loaded is not None:
+            reference, title = loaded.info.reference, f"{loaded.info.name}, open now"
+            if learning is not None and learning.tuning is not None and learning.is_open(loaded.info):
+                reference = learning.tuning.checkpoint
+                title = f"{title_of_reference(reference)}, as it was"
+        is_another = reference != self.fine_tune.open_reference
+        self.fine_tune.show_open(reference, title, state.document.text)
+        if is_another:
+            self._planned = self._chosen()
 
     def _show_buttons(self, training: TrainingState | None) -> None:
+        self.train.setText("Fine-tune" if self._tunes else "Train")
+        whose = "with a copy of the checkpoint" if self._tunes else "with a new model"
+        self.train.setToolTip(f"Begin {whose}; what this window trained before and did not save goes")
         phase = "" if training is None else training.phase
         exists = training is not None and bool(training.folder)
         is_running = phase in ("starting", "running")
@@ -143,29 +188,37 @@ class PlaygroundPanel(Panel):
 
     # what a person does
 
+    def _chosen(self) -> Asked | AskedTuning:
+        """What is looked at before it is begun; a prompt changes nothing in that."""
+        return replace(self.fine_tune.asked(), prompt="") if self._tunes else self.form.asked()
+
+    def _show_page(self, page: int) -> None:
+        self.stack.setCurrentIndex(page)
+        self.of_the_training.setVisible(page != EXPERIMENTS)
+        if page in (SET_UP, FINE_TUNE):
+            self._tunes = page == FINE_TUNE
+            self._show_buttons(self.session.state.learning)
+            self.attempt(self._on_form)
+        self._look_at_batch()
+
     def _on_form(self) -> None:
-        self._planned = self.form.asked()
+        self._planned = self._chosen()
         if self.isVisible():
             self._show_plan(self.session.state)
             self._refresh()  # which asks whether that can be trained
 
     def _train(self) -> None:
-        self._planned = self.form.asked()
-        self.dispatch(Train(self._planned))
-        self._show_curves()
+        self._planned = self._chosen()
+        self.dispatch(Train(self.fine_tune.asked() if self._tunes else self._planned))
+        self._go_to(FINE_TUNE if self._tunes else CURVES)
 
     def _take_up(self, left: LeftTraining) -> None:
         self.dispatch(TakeUpTraining(left))
-        self._show_curves()
+        self._go_to(CURVES if isinstance(left.asked, Asked) else FINE_TUNE)
 
-    def _show_curves(self) -> None:
-        self.pages.choose(CURVES)
-        self._show_page(CURVES)
-
-    def _show_page(self, page: int) -> None:
-        self.stack.setCurrentIndex(page)
-        self.of_the_training.setVisible(page != EXPERIMENTS)
-        self._look_at_batch()
+    def _go_to(self, page: int) -> None:
+        self.pages.choose(page)
+        self._show_page(page)
 
     def _run_experiment(self, prepared: Prepared, seed: int) -> None:
         self.dispatch(RunExperiment(str(self.experiments.file), prepared, seed))
@@ -185,6 +238,18 @@ class PlaygroundPanel(Panel):
         training = self.session.state.learning
         if training is not None:
             self.dispatch(TellTraining(Pause() if training.phase in ("starting", "running") else Go()))
+
+    def _compare(self) -> None:
+        """The tuned model, A, beside the checkpoint that it was made from, B."""
+        state, training = self.session.state, self.session.state.learning
+        if training is None or training.tuning is None or training.snapshot < 0:
+            return
+        loaded = state.results.loaded
+        if loaded is None or not training.is_open(loaded.info):
+            self.dispatch(OpenCheckpoint(f"{training.folder}@{training.snapshot}"))
+        text = typed_text(self.session.state.document)
+        self.dispatch(CompareWith(typed_as_b(self.session.state, text, training.tuning.checkpoint)))
+        self.front_wanted.emit(COMPARE)
 
     def _save(self) -> None:
         chosen = asking.folder(self, "Choose an empty folder for the model, or make one", str(Path.home()))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from explorer.panels.about import About
 from explorer.session.training import LeftTraining, TrainingState
 from explorer.widgets.number_text import ago
+from models.protocol.training_messages import Asked
+from models.protocol.training_plan import PlanView
 
 _WHAT = (
     "A small transformer, or a recurrent model, learns a task from nothing, in a process of its own. Flow, Decode and "
@@ -39,6 +41,15 @@ def losses(training: TrainingState) -> str:
     if before is None or now is None:
         return ""
     return f"Held-out loss {before.loss:.3f}" + (f" → {now.loss:.3f}" if now.step else "")
+
+
+def plan_said(plan: PlanView) -> str:
+    """How large the model is, or how much of it learns, and from how much."""
+    if isinstance(plan.request.asked, Asked):
+        return f"A model of {plan.parameters:,} parameters."
+    if not plan.rows:
+        return "How much there is to learn is found when it begins: this checkpoint is not open."
+    return f"{plan.parameters:,} parameters learn from {plan.rows:,} rows; {plan.held_out:,} more are held out."
 
 
 def standing(training: TrainingState | None) -> str:

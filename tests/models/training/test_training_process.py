@@ -6,10 +6,9 @@ import errno
 import os
 import signal
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pytest
 import torch
@@ -31,7 +30,6 @@ from models.protocol.training_messages import (
     Learned,
     Measure,
     Measured,
-    Message,
     NotDissected,
     OneBatch,
     Pause,
@@ -48,52 +46,10 @@ from models.training import training_process
 from models.training.common import Budget
 from models.training.dissection import dissect
 from models.training.experiment import experiment
-from models.training.training_process import Learner
+from tests.models.training.talk import Talk
 
 TINY = (("width", "16"), ("heads", "2"), ("layers", "1"), ("batch", "8"))
 ENDLESS = Asked("copy:4", TINY, seconds=None, steps=1_000_000)
-
-
-class Talk:
-    """A `Learner` in a thread, and both ends of its pipes."""
-
-    def __init__(self) -> None:
-        source, told = os.pipe()
-        heard, out = os.pipe()
-        self._to: IO[bytes] = os.fdopen(told, "wb", buffering=0)
-        self._from: IO[bytes] = os.fdopen(heard, "rb")
-        self._ends = os.fdopen(source, "rb"), os.fdopen(out, "wb")
-        self.thread = threading.Thread(target=self._serve, daemon=True)
-        self.thread.start()
-
-    def _serve(self) -> None:
-        source, out = self._ends
-        with source, out:
-            Learner(source, out).serve()
-
-    def tell(self, *said: Message) -> None:
-        for message in said:
-            self.write(line_of(message))
-
-    def write(self, line: bytes) -> None:
-        self._to.write(line)
-
-    def until(self, kind: type[Any], holds: Any = lambda _: True) -> tuple[list[Message], Any]:
-        """What is said until a message of a kind, and that."""
-        before: list[Message] = []
-        while True:
-            message = from_process(self._from.readline())
-            if isinstance(message, kind) and holds(message):
-                return before, message
-            before.append(message)
-
-    def close(self) -> None:
-        self._to.close()
-        while self._from.readline():  # it does not wait for a reader
-            pass
-        self._from.close()
-        self.thread.join(20)
-        assert not self.thread.is_alive()
 
 
 @pytest.fixture

@@ -174,7 +174,7 @@ def test_what_does_not_go_together_is_said_and_cannot_be_trained(qtbot):
     qtbot.waitUntil(lambda: session.asked[-1] != asked[-1])
     request = session.asked[-1]
     assert isinstance(request, PlanRequest)
-    assert request.asked.switches == (("heads", "3"),)
+    assert request.asked == Asked("reverse:10", (("heads", "3"),))
     session.arrive(PlanView(request=request, sentence="Heads is 3."))
     assert panel.form.sentence.text() == "Heads is 3."
     assert not panel.train.isEnabled()

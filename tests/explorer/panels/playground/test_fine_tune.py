@@ -1,0 +1,179 @@
+"""The page Fine-tune asks for what it shows; what cannot be tuned is said, and the two sides are what was told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+
+from explorer import training_folders
+from explorer.panels.playground.fine_tune import FILE, STEPS, TUNED
+from explorer.panels.playground.panel import CURVES, FINE_TUNE, SET_UP, PlaygroundPanel
+from explorer.session.intents import OpenCheckpoint, TrainingTold
+from explorer.session.state import Document, State
+from explorer.widgets import asking
+from models.files.catalogue import TUNABLE
+from models.protocol.training_messages import (
+    Asked,
+    AskedTuning,
+    Began,
+    Ended,
+    HeldOutPoint,
+    Learned,
+    Measured,
+    Said,
+    TrainingPoint,
+    Write,
+    Wrote,
+)
+from models.protocol.training_plan import PlanRequest, PlanView
+from models.protocol.values import TrainingSteps
+from tests.explorer.session.answers import loaded
+from tests.explorer.silent import SilentSession, shown
+
+
+@pytest.fixture
+def session() -> SilentSession:
+    return SilentSession(State(Document(checkpoint="story-gpt", text="Tom went")))
+
+
+@pytest.fixture
+def panel(qtbot, session) -> PlaygroundPanel:
+    panel = shown(qtbot, PlaygroundPanel, session)
+    session.arrive(loaded("story-gpt"))
+    QTest.mouseClick(panel.pages.button(FINE_TUNE), Qt.MouseButton.LeftButton)
+    return panel
+
+
+def press(button) -> None:
+    QTest.mouseClick(button, Qt.MouseButton.LeftButton)
+
+
+def plans(session: SilentSession) -> list[PlanRequest]:
+    return [request for request in session.asked if isinstance(request, PlanRequest)]
+
+
+def test_as_it_is_at_first_all_weights_of_the_open_checkpoint_learn_for_a_minute(panel):
+    assert panel.fine_tune.asked() == AskedTuning("story-gpt", prompt="Tom went")
+    assert panel.fine_tune.checkpoint.currentText() == "story-gpt, open now"
+    assert panel.fine_tune.checkpoint.count() == 1 + len(TUNABLE)
+
+
+def test_what_is_chosen_and_typed_is_asked_for(panel, session, qtbot, tmp_path, monkeypatch):
+    page = panel.fine_tune
+    assert not page.rank.isVisible()
+    page.text.setFocus()
+    QTest.keyClicks(page.text, "Once more")
+    page.checkpoint.setFocus()
+    QTest.keyClick(page.checkpoint, Qt.Key.Key_End)
+    press(page.tuned.button(TUNED.index("lora")))
+    assert page.rank.isVisible()
+    page.rank.setValue(4)
+    press(page.limit.button(STEPS))
+    page.steps.setValue(7)
+    page.rate.setValue(0.01)
+    page.prompt.setFocus()
+    QTest.keyClicks(page.prompt, "The dog")
+    wanted = AskedTuning(
+        TUNABLE[-1], "Once more", tuned="lora", rank=4, rate=0.01, prompt="The dog", seconds=None, steps=7
+    )
+    assert page.asked() == wanted
+    qtbot.waitUntil(lambda: plans(session)[-1].asked.text == "Once more" and plans(session)[-1].asked.steps == 7)
+    chosen = tmp_path / "pairs.tsv"
+    monkeypatch.setattr(asking, "file_to_open", lambda *_: str(chosen))
+    press(page.source.button(FILE))
+    assert (page.text.isVisible(), page.file.isVisible()) == (False, True)
+    page.file.ask()
+    assert (page.asked().file, page.asked().text) == (str(chosen), "")
+    assert page.file_name.text() == "pairs.tsv"
+    press(page.tuned.button(TUNED.index("head")))
+    assert (page.asked().tuned, page.asked().rank) == ("head", 0)
+
+
+def test_what_cannot_be_tuned_is_said_and_train_waits(panel, session):
+    request = plans(session)[-1]
+    assert request.asked == AskedTuning("story-gpt")  # what is written before and after changes no plan
+    session.arrive(PlanView(request=request, sentence="The text is empty: there is nothing to learn from it."))
+    assert panel.fine_tune.sentence.text() == "The text is empty: there is nothing to learn from it."
+    assert not panel.train.isEnabled()
+    session.arrive(PlanView(request=request, parameters=8_500_000, rows=1_300, held_out=7))
+    assert panel.fine_tune.sentence.text() == "8,500,000 parameters learn from 1,300 rows; 7 more are held out."
+    assert panel.train.isEnabled()
+
+
+def test_train_begins_what_the_page_in_front_shows(panel, session):
+    assert panel.train.text() == "Fine-tune"
+    press(panel.train)
+    assert session.state.learning.asked == AskedTuning("story-gpt", prompt="Tom went")
+    assert panel.stack.currentIndex() == FINE_TUNE
+    press(panel.pages.button(CURVES))
+    assert panel.train.text() == "Fine-tune"  # the form that was in front last
+    press(panel.pages.button(SET_UP))
+    assert panel.train.text() == "Train"
+    press(panel.train)
+    assert isinstance(session.state.learning.asked, Asked)
+
+
+def test_before_and_after_are_what_was_told(panel, session):
+    press(panel.train)
+    tell(session, Began("/none/story-gpt-tuned", "go on", "", 12))
+    tell(session, Measured(HeldOutPoint(0, 4.5559, 0.1, 0.0, 20)))
+    tell(session, Wrote("Tom went", " home.", " home.", 0))
+    result = panel.fine_tune.result
+    assert result.losses.text() == "Held-out loss 4.556"
+    assert not result.compare.isVisible()
+    tell(session, Learned((TrainingPoint(1, 2.0, 0.5, 2e-4, 100.0),), 1.0, 1.0, "running"))
+    tell(session, Measured(HeldOutPoint(1, 1.6603, 0.6, 0.0, 20)))
+    tell(session, Wrote("Tom went", " home.", " to sea.", 1))
+    tell(session, Ended("done", 1, 1.0))
+    assert result.losses.text() == "Held-out loss 4.556 → 1.660"
+    assert [side.title.text() for side in (result.before, result.after)] == ["Before", "After step 1"]
+    assert [side.text.text() for side in (result.before, result.after)] == ["home.", "to sea."]
+    assert panel.curves.right.text() == result.losses.text()
+    about = " ".join(panel.about(session.state).sentences)
+    assert "4.556 before the first step, and is 1.660 after step 1" in about
+    tell(session, Said("The text is longer than the model reads."))
+    assert result.sentence.text() == "The text is longer than the model reads."
+
+
+def tell(session: SilentSession, message) -> None:
+    training = session.state.learning
+    assert training is not None
+    session.dispatch(TrainingTold(training.number, message))
+
+
+def test_enter_and_the_button_ask_for_another_prompt(panel, session):
+    page = panel.fine_tune
+    assert not page.write.isEnabled()
+    press(panel.train)
+    tell(session, Began("/none/story-gpt-tuned", "go on", "", 12))
+    press(page.write)
+    assert session.state.learning.command == Write("Tom went")
+    page.prompt.setFocus()
+    QTest.keyClicks(page.prompt, "A cat")
+    QTest.keyClick(page.prompt, Qt.Key.Key_Return)
+    assert session.state.learning.command == Write("A cat")
+
+
+def test_a_model_that_goes_when_another_learns_is_not_tuned(panel, session):
+    private = str(training_folders.trainings_folder() / "1-1" / "reverse")
+    session.dispatch(OpenCheckpoint(f"{private}@20"))
+    session.arrive(loaded(f"{private}@20"))
+    request = plans(session)[-1]
+    assert isinstance(request.asked, AskedTuning)
+    session.arrive(PlanView(request=request, parameters=1, rows=1, held_out=1))
+    assert "Save it as a folder, and open that" in panel.fine_tune.sentence.text()
+    assert not panel.train.isEnabled()
+
+
+def test_a_tuned_model_is_tuned_anew_from_what_it_was(panel, session):
+    press(panel.train)
+    folder = str(Path("/none/story-gpt-tuned"))
+    tell(session, Began(folder, "go on", "", 12))
+    opened = loaded(f"{folder}@0")
+    session.arrive(replace(opened, info=replace(opened.info, training=TrainingSteps(folder, (0,), 0))))
+    assert panel.fine_tune.checkpoint.currentText() == "story-gpt, as it was"
+    assert panel.fine_tune.asked().checkpoint == "story-gpt"
