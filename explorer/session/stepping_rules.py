@@ -36,9 +36,8 @@ def _(intent: SnapshotsFound, state: State) -> State:
     training = state.training
     if training is None or training.reference != intent.reference or not intent.steps:
         return state
-    if intent.steps == training.steps:
-        return state
-    state = replace(state, snapshots=intent.steps)
+    if intent.steps != training.steps:
+        state = replace(state, snapshots=intent.steps)
     return _at(state, intent.steps[-1]) if state.following else state
 
 

@@ -176,6 +176,15 @@ def test_the_newest_is_followed_until_a_person_goes_elsewhere(trained):
     assert after(back, SnapshotsFound("other", (1, 2))) is back
 
 
+def test_a_training_that_was_over_before_its_first_step_was_open_is_followed_to_its_end(trained):
+    """All of its steps were known when it opened, so none is ever found to be new."""
+    begun = replace(after(trained, GoToStep(20)), following=True)
+    here = after(begun, stepped(begun, 1))
+    assert here.training is not None
+    assert (here.training.step, here.following) == (20, True)
+    assert after(here, SnapshotsFound("m", STEPS)).document.checkpoint == "m@60"
+
+
 def test_undo_leaves_the_step_alone_and_takes_back_what_was_done_at_others(trained):
     session = Session(trained)
     session.dispatch(SelectHead(SITE, 5))

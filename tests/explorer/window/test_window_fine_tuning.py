@@ -58,8 +58,7 @@ def test_it_learns_beside_what_it_was_and_is_compared_with_it(qapp, settings_fol
         press(panel.train)
         wait_until(lambda: of(window).phase == "ended" or of(window).sentence != "")
         assert of(window).sentence == ""
-        training = window.session.state.training
-        wait_until(lambda: window.session.state.training is not None)
+        wait_until(lambda: window.session.state.document.checkpoint == f"{of(window).folder}@2")
         settle(window)
         training = window.session.state.training
         assert training is not None
