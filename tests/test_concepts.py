@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from explorer.panels.registry import TITLES
+from explorer.paths import resource
 from explorer.session.lesson_files import load
 from explorer.session.shipped_lessons import shipped_lessons
 
@@ -54,3 +55,15 @@ def test_twelve_lessons_of_five_to_fifteen_minutes_each_ask() -> None:
         assert len(asking) * 2 > len(lesson.step), lesson.title
         assert sum(step.ask is not None for step in lesson.step) >= 3, lesson.title
         assert all(step.notes for step in lesson.step), lesson.title
+
+
+def test_every_experiment_that_a_lesson_names_is_there() -> None:
+    titles = re.findall(r'^title = "(.+)"$', resource("experiments.toml").read_text(encoding="utf-8"), re.MULTILINE)
+    named = [
+        name
+        for path in shipped_lessons()
+        for step in load(path).lesson.step
+        for name in re.findall(r"Experiments > “([^”]+)”", step.notes)
+    ]
+    assert len(named) > 5
+    assert set(named) <= set(titles)
