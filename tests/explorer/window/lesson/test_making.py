@@ -16,6 +16,7 @@ from explorer.headless_lessons import checked
 from explorer.panels.head_map.panel import HeadMapPanel
 from explorer.panels.registry import TITLES
 from explorer.session import lesson_files
+from explorer.session.lesson_drafts import LETTERS
 from explorer.session.lessons import OpenLesson
 from explorer.session.shipped_lessons import shipped_lessons
 from explorer.window.lesson.making import Making
@@ -420,8 +421,8 @@ def test_what_the_column_says_is_plain(window: MainWindow, making: Making) -> No
         settle(window)
         texts |= texts_in(making.column)
     assert len(texts) > 30
-    # names of tokens, models and figures
-    assert unexplained(texts, frozenset({"tom", "gpt", "peak"})) == {}
+    # names of tokens, models and figures, and the letters of answers
+    assert unexplained(texts, frozenset({"tom", "gpt", "peak", *LETTERS.casefold()})) == {}
 
 
 def test_every_step_of_a_lesson_of_ones_own_is_checked(
