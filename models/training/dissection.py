@@ -56,7 +56,7 @@ def dissect(
     """
     model = training.model
     if not isinstance(model, TextbookModel):
-        raise TypeError("A step of the textbook transformer can be taken apart, and this is a recurrent model.")
+        raise TypeError("The next batch is shown in numbers where a transformer learns, and this is a recurrent model.")
     batch, number = training.next_batch()
     with HeadPass(model.lm_head) as head:
         logits = training.logits(model, batch, number)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 
+from explorer.panels.about import About
 from explorer.panels.playground.batch_grid import Line
 from explorer.widgets.number_text import MINUS, counted, percent_text, value_text
 from explorer.widgets.weight_table import WeightCell, WeightRow
@@ -164,3 +165,33 @@ def deeper(found: NumericalGradient) -> str:
         f"{precise(found.gradient)}; moving that weight by ±{found.width:g} changes the loss from {found.below:.9f} to "
         f"{found.above:.9f}, which is {precise(found.difference)} for each unit."
     )
+
+
+# --------------------------------------------------------------------------- what the (i) tells
+
+_WHAT = (
+    "The batch that the model learns from next, before it does: what it reads, what it is to say, and what each token "
+    "costs by its probability."
+)
+_EMPTY = "The numbers appear while a training waits: they are of one step, and a training takes many in a second."
+_TRY = "Try: click a position, then one of the tokens that are listed, and see the gradient of a weight of that token."
+
+
+def about(found: Dissection | None, row: int) -> About:
+    if found is None:
+        return About((_WHAT, _EMPTY), _TRY)
+    dearest = max(of_row(found, row).values(), key=lambda token: token.loss, default=None)
+    costs = (
+        f"In row {row + 1} “{word(found, dearest.label)}” at position {dearest.place} costs most, "
+        f"{value_text(dearest.loss)} nats: it has a probability of {percent_text(dearest.probability)}."
+        if dearest is not None
+        else ""
+    )
+    output, farthest = found.output, max(found.moved, key=lambda one: one.update)
+    embeds = f", and {precise(output.through_embedding)} by way of the embedding" if output.through_embedding else ""
+    gradient = (
+        f"The gradient of W[“{word(found, output.token)}”, {output.dimension}] is {precise(output.total)}: "
+        f"{len(output.terms):,} terms that add up to {precise(output.through_output)}{embeds}."
+    )
+    moves = f"Of all parameters {short(farthest.name)} would move the farthest, by {value_text(farthest.update)}."
+    return About.of((_WHAT, costs, gradient, moves), _TRY)

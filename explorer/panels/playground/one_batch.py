@@ -5,9 +5,10 @@ from __future__ import annotations
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QWidget
 
+from explorer.panels.about import About
 from explorer.panels.playground import batch_words as words
 from explorer.panels.playground.batch_grid import BatchGrid
-from explorer.panels.playground.numbers_table import NumberItem, NumbersTable
+from explorer.panels.playground.numbers_table import Entry, NumbersTable
 from explorer.session.training import TrainingState
 from explorer.widgets.beside import flowing
 from explorer.widgets.number_field import WholeBox
@@ -180,24 +181,29 @@ class OneBatchPage(PageOrInvitation):
         for term in found.output.terms:
             if term.row == row:
                 label = words.word(found, found.labels[row][term.place])
-                numbers = [NumberItem(words.precise(v), v) for v in (term.p, term.y, term.h, term.term)]
-                rows.append([NumberItem(f"{term.place}  “{label}”"), *numbers])
+                numbers = [Entry(words.precise(v), v) for v in (term.p, term.y, term.h, term.term)]
+                rows.append([Entry(f"{term.place}  “{label}”"), *numbers])
         self.terms.show_rows(rows)
         added = words.sums(found, row)
-        self.sums.show_rows([(NumberItem(name), NumberItem(words.precise(value), value)) for name, value in added])
+        self.sums.show_rows([(Entry(name), Entry(words.precise(value), value)) for name, value in added])
 
     def _show_moved(self, found: Dissection) -> None:
         self.moved.show_rows(
             [
                 (
-                    NumberItem(words.short(one.name), tip=f"{one.name}: {one.numbers:,} numbers, of the {one.part}"),
-                    NumberItem(value_text(one.gradient), one.gradient),
-                    NumberItem(value_text(one.update), one.update),
-                    NumberItem(*_share(one.update, one.weights)),
+                    Entry(words.short(one.name), tip=f"{one.name}: {one.numbers:,} numbers, of the {one.part}"),
+                    Entry(value_text(one.gradient), one.gradient),
+                    Entry(value_text(one.update), one.update),
+                    Entry(*_share(one.update, one.weights)),
                 )
                 for one in found.moved
             ]
         )
+
+    def about(self) -> About:
+        """What the (i) says while this page is in front."""
+        is_shown = self.currentIndex() == 1
+        return words.about(self._found if is_shown else None, self.row.value() - 1)
 
     # another weight
 

@@ -146,7 +146,10 @@ class PlaygroundPanel(Panel):
             self.experiments.show_experiment(state.experiment)
 
     def about(self, state: State) -> About:
-        return self.experiments.about() if self.stack.currentIndex() == EXPERIMENTS else about(state.learning)
+        page = self.stack.currentIndex()
+        if page == ONE_BATCH:
+            return self.one_batch.about()
+        return self.experiments.about() if page == EXPERIMENTS else about(state.learning)
 
     def _show_plan(self, state: State) -> None:
         plan = state.results.of(PlanView)

@@ -15,7 +15,6 @@ from torch import Tensor, nn
 
 from explorer.compute.training_link import TrainingLink, connect_training
 from explorer.panels.playground import batch_words as words
-from explorer.panels.playground.numbers_table import NumbersTable
 from explorer.panels.playground.one_batch import OneBatchPage
 from explorer.panels.playground.panel import ONE_BATCH, PlaygroundPanel
 from explorer.session.intents import Train, TrainingTold
@@ -81,11 +80,6 @@ def exact(training: Training) -> Exact:
 
 def number(text: str) -> float:
     return float(text.replace(MINUS, "-").replace(",", ""))
-
-
-def cells(table: NumbersTable) -> list[list[str]]:
-    every = range(table.columnCount())
-    return [[(table.item(row, c) or pytest.fail("no cell")).text() for c in every] for row in range(table.rowCount())]
 
 
 def line(page: OneBatchPage, caption: str) -> tuple[str, ...]:
@@ -263,13 +257,13 @@ def test_the_terms_add_up_to_autograds_gradient(watched):
     token, dimension = page.token.currentIndex(), page.dimension.value()
     name = "lm_head.weight" if "lm_head.weight" in wanted.gradients else _tied_name(wanted)
     gradient = float(wanted.gradients[name][token, dimension])
-    sums = dict(cells(page.sums))
+    sums = dict(page.sums.texts)
     is_tied = name != "lm_head.weight"
     total = "Both ways" if is_tied else "All rows"
     assert number(sums["PyTorch's own gradient"]) == pytest.approx(gradient, rel=2e-4, abs=1e-7)
     assert number(sums[total]) == pytest.approx(gradient, rel=2e-4, abs=1e-7)
     assert ("By way of the embedding, which is the same matrix" in sums) == is_tied
-    terms = cells(page.terms)
+    terms = page.terms.texts
     counted = int((wanted.labels != IGNORE).sum())
     for _, *texts in terms:
         p, y, h, term = map(number, texts)
@@ -280,6 +274,20 @@ def test_the_terms_add_up_to_autograds_gradient(watched):
 
 def _tied_name(wanted: Exact) -> str:
     return next(name for name in wanted.gradients if name.endswith("decoder.embedding.weight") or "embedding" in name)
+
+
+def test_the_i_tells_the_numbers_on_screen(watched):
+    page, wanted = watched.page, exact(watched.training)
+    said = " ".join(watched.panel.about(watched.session.state).sentences)
+    place = int(wanted.losses[0].argmax())
+    assert f"at position {place} costs most, " in said
+    cost = number(said.split("costs most, ")[1].split(" nats")[0])
+    assert cost == pytest.approx(float(wanted.losses[0, place]), abs=6e-4)
+    gradient = page.sums.texts[-1][1]
+    assert f"is {gradient}: " in said
+    assert f"{page.moved.texts[0][0]} would move the farthest, by {page.moved.texts[0][2]}." in said
+    watched.tell(Learned((TrainingPoint(4, 1.0, 0.5, 0.01, 100.0),), 1.0, 0.1, "running"))
+    assert "while a training waits" in " ".join(watched.panel.about(watched.session.state).sentences)
 
 
 def test_another_weight_is_asked_for_and_shown(watched):
@@ -296,13 +304,13 @@ def test_another_weight_is_asked_for_and_shown(watched):
     assert watched.command() == Dissect(token, dimension)
     watched.answer()
     name = "lm_head.weight" if "lm_head.weight" in wanted.gradients else _tied_name(wanted)
-    shown_gradient = number(dict(cells(page.sums))["PyTorch's own gradient"])
+    shown_gradient = number(dict(page.sums.texts)["PyTorch's own gradient"])
     assert shown_gradient == pytest.approx(float(wanted.gradients[name][token, dimension]), rel=2e-4, abs=1e-7)
 
 
 def test_what_moves_is_what_the_step_moves(watched):
     page, training = watched.page, watched.training
-    found = cells(page.moved)
+    found = page.moved.texts
     wanted, before = exact(training), {n: p.detach().clone().double() for n, p in training.model.named_parameters()}
     training.step()
     moves = {}
@@ -322,7 +330,7 @@ def test_what_moves_is_what_the_step_moves(watched):
     assert listed == sorted(listed, reverse=True)
     header = page.moved.horizontalHeader()
     press(header.viewport(), QPoint(header.sectionViewportPosition(1) + 8, header.height() // 2))
-    gradients = [number(row[1]) for row in cells(page.moved)]
+    gradients = [number(row[1]) for row in page.moved.texts]
     assert gradients in (sorted(gradients), sorted(gradients, reverse=True))
 
 
@@ -356,7 +364,7 @@ def test_a_real_training_is_held_and_its_step_is_that_of_the_snapshot_on_disk(qt
         assert float(loss) == pytest.approx(float(wanted.losses[0, place]), abs=6e-4)
     token, dimension = page.token.currentIndex(), page.dimension.value()
     gradient = float(wanted.gradients[_tied_name(wanted)][token, dimension])
-    assert number(dict(cells(page.sums))["Both ways"]) == pytest.approx(gradient, rel=2e-4, abs=1e-7)
+    assert number(dict(page.sums.texts)["Both ways"]) == pytest.approx(gradient, rel=2e-4, abs=1e-7)
     step = learning.step
     press(panel.batch)
     qtbot.waitUntil(lambda: page.heading.text().startswith(f"Step {step + 2:,}, "), timeout=120_000)
