@@ -25,8 +25,8 @@ EXCLUDED_MODULES = (
     *("tkinter", "pydoc_data", "lib2to3", "idlelib", "turtledemo", "ensurepip", "sqlite3", "readline", "curses"),
     *("torch.utils.tensorboard", "PIL._imagingtk", "PIL.ImageTk"),
     *("PIL._avif", "PIL.AvifImagePlugin"),  # pictures are opened in the formats of models/files/pictures.py
-    # Qt that is never drawn with; pyqtgraph asks for OpenGL where somebody switches it on
-    *(f"PySide6.{name}" for name in ("QtOpenGL", "QtOpenGLWidgets", "QtQml", "QtQuick", "QtNetwork", "QtSql")),
+    # Qt that is never drawn with
+    *(f"PySide6.{name}" for name in ("QtQml", "QtQuick", "QtNetwork", "QtSql")),
     *(f"PySide6.{name}" for name in ("QtTest", "QtPrintSupport", "QtDesigner", "QtHelp", "QtUiTools", "QtXml")),
     "PySide6.QtConcurrent",
 )
@@ -50,7 +50,7 @@ _UNUSED = re.compile(
     r"PySide6/(Qt/)?(translations|qml|metatypes|libexec|typesystems|include|glue|doc|support|scripts)/"
     r"|PySide6/.*\.pyi$|PySide6/Assistant|torch/(test|include|share)/|torch/bin/(?!torch_shm_manager)|torch/lib/[^/]*(test|jitbackend)[^/]*$"
     r"|/tests?/(?!.*\.(so|pyd)$)|\.(h|hpp|cuh|cmake|pyi|lib|a)$|/modular_\w+\.py$"
-    r"|libQt6(OpenGLWidgets|Qml|Quick|VirtualKeyboard|Network|Pdf|Sql|EglF[Ss])[\w.]*$"
+    r"|libQt6(Qml|Quick|VirtualKeyboard|Network|Pdf|Sql|EglF[Ss])[\w.]*$"
     # GTK's theme is not used; what it stands on is the desktop's own
     r"|(^|/)lib(gtk-3|gdk-3|gdk_pixbuf-2|gio-2|cairo|cairo-gobject|pango\w*-1|atk-1|atk-bridge-2|atspi|epoxy)[\w.-]*\.so"
     # the build computer's, which torch would ask for by name

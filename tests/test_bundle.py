@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
+import runpy
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +13,7 @@ from pathlib import Path
 import numpy
 import pytest
 
+from explorer.missing_libraries import PACKAGES
 from explorer.version import __version__
 from models.files.catalogue import SHIPPED
 from tests.models import tiny, tiny_vision
@@ -105,3 +109,19 @@ def test_weights_equal_those_of_the_source(program: Path, tmp_path: Path) -> Non
         assert arrays
         for name in arrays:
             numpy.testing.assert_array_equal(one[name], other[name])
+
+
+@pytest.mark.skipif(sys.platform != "linux" or shutil.which("readelf") is None, reason="of Linux, by readelf")
+def test_every_library_that_is_left_to_the_system_is_named_with_its_package(program: Path) -> None:
+    """By the sentence about one that is missing, and by what the .deb depends on."""
+    libraries = [path for path in program.parent.rglob("*.so*") if path.is_file() and not path.is_symlink()]
+    held = {path.name for path in program.parent.rglob("*.so*")}
+    said = subprocess.run(["readelf", "-d", *libraries], capture_output=True, text=True, check=True).stdout
+    needed = set(re.findall(r"\(NEEDED\).*\[(.+)\]", said)) - held
+    of_c = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "libutil.so.1"}
+    needed = {name for name in needed - of_c if not name.startswith("ld-linux")}
+    assert "libxcb.so.1" in needed
+    assert needed <= set(PACKAGES)
+    layout = runpy.run_path(str(ROOT / "packaging" / "linux" / "layout.py"))
+    asked = f"{layout['DEPENDS']}, {layout['RECOMMENDS']}"
+    assert {PACKAGES[name] for name in needed} <= set(re.findall(r"[\w.-]+", asked))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -39,4 +40,11 @@ def test_every_package_that_the_readme_asks_for_is_known():
     block = text.partition("## Qt's libraries on a bare Linux")[2].partition("```bash")[2].partition("```")[0]
     asked = set(re.findall(r"\blib[\w.-]+", block))
     assert len(asked) > 10
+    assert asked <= set(PACKAGES.values())
+
+
+def test_every_library_that_the_bundle_leaves_to_the_system_is_known():
+    layout = runpy.run_path(str(ROOT / "packaging" / "linux" / "layout.py"))
+    asked = set(re.findall(r"\blib[\w.-]+", f"{layout['DEPENDS']}, {layout['RECOMMENDS']}")) - {"libc6"}
+    assert {"libxcb1", "libegl1"} < asked
     assert asked <= set(PACKAGES.values())
