@@ -38,6 +38,11 @@ def new_folder(asked: Asked | AskedTuning) -> Path:
     return made
 
 
+def new_folder_of_runs() -> Path:
+    """An empty folder of this process, which stays no longer than it. Raises OSError where the disk refuses."""
+    return _own_folder()
+
+
 def take(left: LeftTraining) -> Path:
     """Make a training that was left behind one of this process: the folder where its model lies now.
 

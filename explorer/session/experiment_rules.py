@@ -5,7 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from explorer.session.experiment import ExperimentState
-from explorer.session.intents import ExperimentTold, RunExperiment, StopExperiment, TellTraining
+from explorer.session.intents import (
+    ExperimentTold,
+    OpenCheckpoint,
+    OpenRun,
+    RunExperiment,
+    SetText,
+    StopExperiment,
+    TellTraining,
+)
 from explorer.session.rules import rule
 from explorer.session.state import Notice, State
 from explorer.session.training import Curves
@@ -31,6 +39,12 @@ def _(intent: StopExperiment, state: State) -> State:
     if experiment.phase == "starting":  # nothing has been learned that could be told of
         return replace(state, experiment=replace(experiment, phase="ended", is_stopping=True))
     return replace(state, experiment=replace(experiment, is_stopping=True))
+
+
+@rule.register
+def _(intent: OpenRun, state: State) -> State:
+    state = rule(OpenCheckpoint(intent.model.folder), state)
+    return rule(SetText(intent.model.example), state)  # what was read before is seldom of the letters that it knows
 
 
 @rule.register

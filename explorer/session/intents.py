@@ -21,7 +21,7 @@ from models.protocol.chat import Pair, Turn
 from models.protocol.corpus import CorpusQuestion
 from models.protocol.decoding import DecodeSamplesRequest, DecodeStepRequest
 from models.protocol.decoding_settings import Strategy
-from models.protocol.experiment_messages import FromExperiment
+from models.protocol.experiment_messages import FromExperiment, RunModel
 from models.protocol.interventions import Intervention
 from models.protocol.prompt import Prompt
 from models.protocol.quality import QualityRequest
@@ -527,6 +527,13 @@ class RunExperiment(Intent):
 @dataclass(frozen=True, slots=True)
 class StopExperiment(Intent):
     """End the runs where they stand."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRun(Intent):
+    """Open the model of a run that is over, with the example of its task as text."""
+
+    model: RunModel
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,11 +18,15 @@ EXPERIMENT_HERE = "--experiment-in-this-process"
 
 
 class BeginRuns(Message, frozen=True):
-    """First of all: the experiment `name` of `file`, a list of prepared experiments, with this seed."""
+    """First of all: the experiment `name` of `file`, a list of prepared experiments, with this seed.
+
+    In the end the model of each run goes into a folder of its own in `folder`.
+    """
 
     file: str
     name: str
-    seed: int = 0
+    seed: int
+    folder: str
 
 
 ToExperiment = BeginRuns | Stop
@@ -63,6 +67,13 @@ class Finding(Struct, frozen=True, array_like=True):
     is_clocked: bool  # a busy computer changes it
 
 
+class RunModel(Struct, frozen=True):
+    """A run's model, to be opened."""
+
+    folder: str
+    example: str  # of its task
+
+
 class RunsEnded(Message, frozen=True):
     """The runs are over. The claim is about all steps: where they were stopped before there are no findings."""
 
@@ -71,7 +82,8 @@ class RunsEnded(Message, frozen=True):
     seconds: float
     measures: tuple[Measure, ...]
     findings: tuple[Finding, ...] = ()
-    notices: tuple[str, ...] = ()  # of runs that could not go on
+    notices: tuple[str, ...] = ()  # of runs that could not go on, or whose models could not be written
+    models: tuple[RunModel | None, ...] = ()  # of each run that went on to here; () where none could be written
 
 
 FromExperiment = RunsBegan | RunsLearned | RunsMeasured | RunsEnded | Said | Failed

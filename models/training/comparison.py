@@ -9,10 +9,9 @@ from dataclasses import dataclass, replace
 
 from models.textbook.sentences import english_text
 from models.training.course import Diverged, Point
-from models.training.experiment import experiment
+from models.training.experiment import Experiment, experiment
 from models.training.measures import Learner, largest_weight, measure
 from models.training.prepared import Prepared, Run, Statement
-from models.training.training import Training
 
 _HELD_OUT = 100  # rows
 
@@ -67,7 +66,10 @@ class Comparison:
 
     def __init__(self, prepared: Prepared, seed: int = 0) -> None:
         self.prepared, self.seed = prepared, seed
-        self.learners = tuple(Learner(run.name, _training(run, seed, prepared.characters)) for run in prepared.runs)
+        self.planned = tuple(_planned(run, seed, prepared.characters) for run in prepared.runs)
+        self.learners = tuple(
+            Learner(run.name, planned.training()) for run, planned in zip(prepared.runs, self.planned, strict=True)
+        )
         if "largest weight before training" in prepared.measures:
             for learner in self.learners:
                 learner.weight_before = largest_weight(learner)
@@ -96,9 +98,9 @@ class Comparison:
         return Verdict(tuple(findings), measured, notices)
 
 
-def _training(run: Run, seed: int, characters: int) -> Training:
+def _planned(run: Run, seed: int, characters: int) -> Experiment:
     planned = experiment(run.spec, run.switches, seed, english_text(characters, seed))
-    return replace(planned, settings=replace(planned.settings, held_out=_HELD_OUT)).training()
+    return replace(planned, settings=replace(planned.settings, held_out=_HELD_OUT))
 
 
 def _step(learner: Learner) -> Point | None:

@@ -6,18 +6,21 @@ What the two say to each other stands in `models.protocol.experiment_messages`.
 from __future__ import annotations
 
 import math
+import re
 import time
 import traceback
 from collections.abc import Callable
 from dataclasses import astuple
 from pathlib import Path
-from typing import IO
+from typing import IO, Literal
 
+from models.files.whole_files import not_written
 from models.protocol.errors import as_sentence
 from models.protocol.experiment_messages import (
     BeginRuns,
     Finding,
     Measure,
+    RunModel,
     RunsBegan,
     RunsEnded,
     RunsLearned,
@@ -26,6 +29,7 @@ from models.protocol.experiment_messages import (
 )
 from models.protocol.training_messages import Failed, HeldOutPoint, Said, Stop, TrainingPoint
 from models.training.comparison import Comparison, Verdict, figure
+from models.training.folders import save
 from models.training.measures import Learner
 from models.training.pipe import Pipe, be_process, sentence_of_crash
 from models.training.prepared import Prepared, read_prepared
@@ -78,7 +82,7 @@ class Runs:
         self._begun = self._told_at = time.perf_counter()
         self._learn(comparison)
         if not self._pipe.is_closed:
-            self._end(comparison)
+            self._end(comparison, Path(begin.folder))
 
     def _learn(self, comparison: Comparison) -> None:
         """Until all steps are taken, or it is told to stop."""
@@ -112,17 +116,21 @@ class Runs:
     def _measure(self, comparison: Comparison) -> None:
         self._pipe.say(RunsMeasured(tuple(map(_held_out, comparison.learners))))
 
-    def _end(self, comparison: Comparison) -> None:
+    def _end(self, comparison: Comparison, folder: Path) -> None:
         step, seconds = comparison.step_number, time.perf_counter() - self._begun
         if not step:
             self._pipe.say(RunsEnded("stopped", step, seconds, ()))
             return
         verdict = comparison.verdict()
-        if comparison.is_done:
-            ended = RunsEnded("done", step, seconds, _measures(verdict), _findings(verdict), verdict.notices)
-        else:
-            ended = RunsEnded("stopped", step, seconds, _measures(verdict), notices=verdict.notices)
-        self._pipe.say(ended)
+        notices = verdict.notices
+        models: tuple[RunModel | None, ...] = ()
+        try:
+            models = _written(comparison, folder)
+        except OSError as error:
+            notices = (*notices, not_written("A model", folder, error))
+        how: Literal["done", "stopped"] = "done" if comparison.is_done else "stopped"
+        findings = _findings(verdict) if comparison.is_done else ()
+        self._pipe.say(RunsEnded(how, step, seconds, _measures(verdict), findings, notices, models))
 
 
 def _prepared(begin: BeginRuns) -> Prepared:
@@ -141,6 +149,24 @@ def _held_out(learner: Learner) -> HeldOutPoint | None:
         return None
     found = learner.held_out
     return HeldOutPoint(*astuple(found)) if math.isfinite(found.loss) else None
+
+
+def _written(comparison: Comparison, folder: Path) -> tuple[RunModel | None, ...]:
+    """Write the models into folders in `folder`, but for that of a run which diverged: it says nothing any more.
+
+    Raises:
+        OSError: the disk refuses.
+    """
+    models: list[RunModel | None] = []
+    for learner, planned in zip(comparison.learners, comparison.planned, strict=True):
+        if learner.stopped:
+            models.append(None)
+            continue
+        words = re.sub("[^a-z0-9.]+", "-", learner.name.lower()).strip("-.")
+        there = folder / f"{comparison.prepared.name}-{words}"
+        save(learner.training, planned, there)
+        models.append(RunModel(str(there), planned.example))
+    return tuple(models)
 
 
 def _measures(verdict: Verdict) -> tuple[Measure, ...]:

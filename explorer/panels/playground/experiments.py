@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
 
 from explorer.panels.about import About
 from explorer.panels.playground import experiment_figures, experiment_words
+from explorer.panels.playground.open_runs import OpenRuns
 from explorer.panels.playground.plot_grid import PlotGrid
 from explorer.panels.playground.runs_table import RunsTable
 from explorer.paths import resource
@@ -37,8 +38,8 @@ class ExperimentsPage(QWidget):
     run_asked = Signal(object, int)
     """An experiment, and the seed for its runs."""
     stop_asked = Signal()
-    chosen = Signal()
-    """Another experiment is shown."""
+    open_asked = Signal(object)
+    """The `RunModel` of a run."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -56,7 +57,9 @@ class ExperimentsPage(QWidget):
         self.table = RunsTable(experiment_words.meaning)
         self.verdict, self.checks = wrapped(role="heading"), wrapped()
         self.notices, self.meanings = wrapped(role="warning"), wrapped(role="dim")
+        self.models = OpenRuns()
         self._lay_out()
+        self.models.chosen.connect(self.open_asked)
         self.experiment.currentIndexChanged.connect(self._on_chosen)
         self.run.clicked.connect(lambda: self.run_asked.emit(self.prepared, self.seed.value()))
         self.stop.clicked.connect(self.stop_asked)
@@ -89,6 +92,7 @@ class ExperimentsPage(QWidget):
         for text in (self.compares, self.look_for, self.cost, self.standing, self.remarks, self.verdict, self.checks):
             column.addWidget(text)
         column.addWidget(self.notices)
+        column.addWidget(self.models)
         column.addWidget(self.grid, 1)
         column.addWidget(self.table)
         column.addWidget(self.meanings)
@@ -114,11 +118,14 @@ class ExperimentsPage(QWidget):
             plot.set_figure(figure(here))
         if here is None:
             self.table.show_figures((), {})
+            self.models.show_models((), ())
             self._say(standing=experiment_words.elsewhere(experiment))
             return
         figures = experiment_words.figures(here)
-        self.table.show_figures([run.name for run in here.prepared.runs], figures)
+        names = [run.name for run in here.prepared.runs]
+        self.table.show_figures(names, figures)
         ended = here.ended
+        self.models.show_models(names, () if ended is None else ended.models)
         self._say(
             standing=experiment_words.standing(here),
             remarks="\n".join(experiment_words.remarks(here)),
@@ -139,7 +146,6 @@ class ExperimentsPage(QWidget):
     def _on_chosen(self) -> None:
         self._show_prepared()
         self.show_experiment(self._state)
-        self.chosen.emit()
 
     def _show_prepared(self) -> None:
         prepared = self.prepared

@@ -21,6 +21,7 @@ from explorer.session.hover import Hover
 from explorer.session.intents import (
     CompareWith,
     OpenCheckpoint,
+    OpenRun,
     RunExperiment,
     Show,
     StopExperiment,
@@ -92,6 +93,7 @@ class PlaygroundPanel(Panel):
         self.one_batch.wanted.connect(self._look_at_weight)
         self.experiments.run_asked.connect(self._run_experiment)
         self.experiments.stop_asked.connect(lambda: self.dispatch(StopExperiment()))
+        self.experiments.open_asked.connect(lambda model: self.dispatch(OpenRun(model)))
         for form in (self.form, self.fine_tune):
             form.changed.connect(lambda: self.attempt(self._on_form))
             form.refused.connect(lambda sentence: self.dispatch(Show(Notice("warning", sentence))))

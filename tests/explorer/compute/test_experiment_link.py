@@ -6,10 +6,12 @@ import os
 import signal
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import psutil
 import pytest
 
+from explorer import training_folders
 from explorer.compute import experiment_link
 from explorer.compute.experiment_link import ExperimentLink, connect_experiment
 from explorer.session.experiment import ExperimentState
@@ -37,10 +39,12 @@ class Linked:
 
 
 @pytest.fixture
-def linked(qtbot):
+def linked(qtbot, tmp_path, monkeypatch):
+    monkeypatch.setenv("ATTENTION_EXPLORER_HOME", str(tmp_path / "home"))
     it = Linked()
     yield it
     assert it.link.stop(10.0)
+    assert not list(training_folders.trainings_folder().glob("*"))  # nothing is kept
 
 
 def wait(qtbot, holds) -> None:
@@ -57,6 +61,9 @@ def test_it_runs_to_its_end_and_the_process_with_it(qtbot, linked, tmp_path):
     assert [curve.held_out[-1].step for curve in linked.experiment.curves] == [20, 20]
     wait(qtbot, lambda: not process.is_running())
     assert linked.session.state.notice is None
+    for model in linked.experiment.ended.models:
+        assert (Path(model.folder) / "model.safetensors").is_file()
+        assert training_folders.is_private(model.folder)
 
 
 def test_stopped_it_tells_where_it_stood(qtbot, linked, tmp_path):
@@ -119,3 +126,23 @@ def test_words_that_are_no_message_end_it_with_a_sentence(qtbot, linked, tmp_pat
     linked.session.dispatch(RunExperiment(*tiny_experiment(tmp_path), seed=0))
     wait(qtbot, lambda: linked.experiment.phase == "failed")
     assert "cannot be read, and was ended. Press Run again." in linked.session.state.notice.text
+
+
+def test_models_of_the_last_experiments_can_be_opened_and_older_ones_go(qtbot, linked, tmp_path, monkeypatch):
+    monkeypatch.setattr(experiment_link, "_KEPT", 1)
+    folders = []
+    for steps in (1, 2):
+        linked.session.dispatch(RunExperiment(*tiny_experiment(tmp_path, steps), seed=0))
+        wait(qtbot, lambda: linked.experiment.phase == "ended")
+        folders.append(Path(linked.experiment.ended.models[0].folder))
+    assert [folder.exists() for folder in folders] == [False, True]
+
+
+def test_a_folder_that_cannot_be_made_is_a_sentence(qtbot, linked, tmp_path, monkeypatch):
+    with monkeypatch.context() as there:
+        there.setenv("ATTENTION_EXPLORER_HOME", str(tmp_path / "a file"))
+        (tmp_path / "a file").write_text("")
+        linked.session.dispatch(RunExperiment(*tiny_experiment(tmp_path), seed=0))
+    assert linked.experiment.phase == "failed"
+    assert "could not be written" in linked.session.state.notice.text
+    assert linked.link.process is None

@@ -9,6 +9,7 @@ import pytest
 from explorer.session.experiment import ExperimentState
 from explorer.session.intents import (
     ExperimentTold,
+    OpenRun,
     RunExperiment,
     SetText,
     StopExperiment,
@@ -22,6 +23,7 @@ from explorer.session.state import State
 from models.protocol.experiment_messages import (
     FromExperiment,
     Measure,
+    RunModel,
     RunsBegan,
     RunsEnded,
     RunsLearned,
@@ -134,6 +136,13 @@ def test_sentences_are_shown(prepared):
     assert said_in(fell) == of(fell).sentence
     assert "Press Run again" in said_in(fell)
     assert len(of(fell).curves[0].points) == 1  # what was learned stays to be seen
+
+
+def test_a_run_is_opened_with_the_example_of_its_task(prepared):
+    state = reduce(after(prepared, BEGAN, ENDED), OpenRun(RunModel("/private/1/tiny-positions", "hqb>")))
+    assert state.document.checkpoint == state.loading == "/private/1/tiny-positions"
+    assert state.document.text == "hqb>"
+    assert of(state).ended == ENDED
 
 
 def test_undo_and_the_document_know_nothing_of_it(qtbot, prepared):

@@ -2,10 +2,41 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import psutil
 
+from explorer.panels.playground import experiments
 from explorer.panels.playground.panel import EXPERIMENTS, PlaygroundPanel
-from tests.explorer.real_window import click, opened_window, panel_of, wait_until
+from models.protocol.loading import Loaded
+from models.protocol.trust import TrustReport
+from tests.explorer.prepared import tiny_experiment
+from tests.explorer.real_window import click, opened_window, panel_of, settle, wait_until
+
+
+def test_the_model_of_a_run_is_opened_and_is_the_models_own(qapp, settings_folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(experiments, "FILE", Path(tiny_experiment(tmp_path)[0]))
+    with opened_window() as window:
+        window.dock_host.raise_panel("playground")
+        panel = panel_of(window, PlaygroundPanel)
+        click(panel.pages.button(EXPERIMENTS), panel.pages.button(EXPERIMENTS).rect().center())
+        page = panel.experiments
+        wait_until(page.run.isVisible)
+        click(page.run, page.run.rect().center())
+        wait_until(lambda: len(page.models.buttons) == 2)
+        wait_until(page.models.buttons[1].isVisible)
+        click(page.models.buttons[1], page.models.buttons[1].rect().center())
+        wait_until(lambda: window.session.state.loading is None and window.session.state.ran is not None)
+        settle(window)
+        wait_until(lambda: not window.session.state.busy)
+        loaded, report = window.session.state.results.of(Loaded), window.session.state.results.of(TrustReport)
+        assert loaded is not None
+        assert loaded.info.reference.endswith("tiny-no-positions")
+        folder = Path(loaded.info.folder)
+        assert window.session.state.document.text
+        assert report is not None
+        assert report.logit_difference == 0.0
+    assert not folder.exists()
 
 
 def test_it_is_run_and_the_window_closes_while_it_learns(qapp, settings_folder):

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import IO, Any
 
 import pytest
+import torch
 
+from models import open_checkpoint
 from models.files.own_process import OwnProcess
 from models.protocol.experiment_messages import (
     EXPERIMENT_HERE,
@@ -123,7 +125,7 @@ def test_what_is_told_comes_back_as_it_was():
         *(Said("a"), Failed("b", "c")),
     ]
     assert [from_experiment(line_of(message)) for message in told] == told
-    asked = [BeginRuns("/tmp/x.toml", "tiny", 3), Stop()]
+    asked = [BeginRuns("/tmp/x.toml", "tiny", 3, "/tmp"), Stop()]
     assert [to_experiment(line_of(message)) for message in asked] == asked
 
 
@@ -136,7 +138,7 @@ def test_anything_else_is_refused(line):
 def test_every_point_and_figure_is_that_of_the_runs_themselves(talk, tmp_path):
     """Bit for bit, also that of a run that diverges."""
     path = tiny(tmp_path)
-    talk.tell(BeginRuns(path, "tiny", 4))
+    talk.tell(BeginRuns(path, "tiny", 4, str(tmp_path)))
     told, ended = talk.until(RunsEnded)
 
     alone = Comparison(read_prepared(Path(path))["tiny"], 4)
@@ -178,11 +180,18 @@ def test_every_point_and_figure_is_that_of_the_runs_themselves(talk, tmp_path):
     ]
     assert ended.findings[0].sentence == verdict.findings[0].sentence
     assert ended.notices == verdict.notices
+    assert ended.models[2] is None  # nothing can be read off one that diverged
+    assert [Path(model.folder).name for model in ended.models[:2]] == ["tiny-sinusoids", "tiny-none"]
+    for learner, model in zip(alone.learners[:2], ended.models[:2], strict=True):
+        module = open_checkpoint(model.folder).module
+        weights = learner.training.model.state_dict()
+        assert all(torch.equal(p, weights[name]) for name, p in module.named_parameters())
+        assert set(model.example) <= set(learner.training.rows.alphabet)
     assert ended.notices[0].startswith("wild: At step ")
 
 
 def test_stopped_it_tells_what_was_measured_and_judges_nothing(talk, tmp_path):
-    talk.tell(BeginRuns(tiny(tmp_path, steps=1_000_000), "tiny"))
+    talk.tell(BeginRuns(tiny(tmp_path, steps=1_000_000), "tiny", 0, str(tmp_path)))
     talk.until(RunsLearned)
     talk.tell(Stop())
     told, ended = talk.until(RunsEnded)
@@ -209,15 +218,23 @@ def test_what_cannot_be_run_is_a_sentence(talk, tmp_path, text, name, sentence):
     path = tmp_path / "x.toml"
     if text is not None:
         path.write_text(text)
-    talk.tell(BeginRuns(str(path), name))
+    talk.tell(BeginRuns(str(path), name, 0, str(tmp_path)))
     failed = talk.until(Failed)[1]
     assert sentence in failed.sentence
     assert failed.cause == ""
 
 
+def test_a_disk_that_refuses_is_said_with_what_came_out(talk, tmp_path):
+    talk.tell(BeginRuns(tiny(tmp_path, steps=3), "tiny", 0, str(tmp_path / "nowhere" / "at all")))
+    ended = talk.until(RunsEnded)[1]
+    assert (ended.how, ended.models) == ("done", ())
+    assert len(ended.findings) == 3
+    assert "could not be written" in ended.notices[-1]
+
+
 def test_what_it_does_not_understand_is_said_and_it_goes_on(talk, tmp_path):
     talk.write(b"hello\n")
-    talk.tell(Stop(), BeginRuns(tiny(tmp_path, steps=2), "tiny"))
+    talk.tell(Stop(), BeginRuns(tiny(tmp_path, steps=2), "tiny", 0, str(tmp_path)))
     told, ended = talk.until(RunsEnded)
     assert any(isinstance(message, Said) and "does not understand" in message.sentence for message in told)
     assert ended.how == "done"
@@ -227,7 +244,7 @@ def test_the_process_ends_with_its_input_in_the_middle_of_a_step(tmp_path):
     process = OwnProcess("models.training.experiment_process", EXPERIMENT_HERE).running()
     assert process.stdin is not None
     assert process.stdout is not None
-    process.stdin.write(line_of(BeginRuns(tiny(tmp_path, steps=1_000_000), "tiny")))
+    process.stdin.write(line_of(BeginRuns(tiny(tmp_path, steps=1_000_000), "tiny", 0, str(tmp_path))))
     process.stdin.flush()
     while not isinstance(from_experiment(process.stdout.readline()), RunsLearned):
         pass

@@ -20,7 +20,15 @@ from explorer.paths import resource
 from explorer.session.experiment import ExperimentState
 from explorer.session.intents import ExperimentTold, RunExperiment, TrainingTold
 from explorer.theme import DARK, LIGHT
-from models.protocol.experiment_messages import Finding, Measure, RunsBegan, RunsEnded, RunsLearned, RunsMeasured
+from models.protocol.experiment_messages import (
+    Finding,
+    Measure,
+    RunModel,
+    RunsBegan,
+    RunsEnded,
+    RunsLearned,
+    RunsMeasured,
+)
 from models.protocol.training_messages import Began, Fell, HeldOutPoint, TrainingPoint
 from models.training.comparison import Comparison
 from models.training.prepared import MEASURES, read_prepared
@@ -75,7 +83,8 @@ def test_every_word_of_every_experiment_is_plain_or_explained():
     assert unexplained(texts) == {}
 
 
-def test_run_trains_what_is_chosen_and_every_figure_is_that_of_the_runs(qtbot, tiny):
+def test_run_trains_what_is_chosen_and_every_figure_is_that_of_the_runs(qtbot, tiny, tmp_path, monkeypatch):
+    monkeypatch.setenv("ATTENTION_EXPLORER_HOME", str(tmp_path / "home"))
     session, link = SilentSession(), ExperimentLink()
     connect_experiment(session, link)
     panel = opened(qtbot, session)
@@ -178,6 +187,22 @@ def test_a_claim_that_does_not_hold_and_a_run_that_diverged_are_said(qtbot, tiny
     assert page.verdict.text() == "The claim does not hold with seed 0."
     assert page.checks.text().endswith("✗  training loss: positions 60 ≤ 50")
     assert page.notices.text() == "no positions: At step 3 it is over."
+    assert not page.models.isVisible()  # none was written
+
+
+def test_the_model_of_a_run_is_opened_by_its_button(qtbot, tiny):
+    session = SilentSession()
+    page = opened(qtbot, session).experiments
+    press(page.run)
+    models = (RunModel("/private/1/tiny-positions", "hqb>"), RunModel("/private/1/tiny-no-positions", "abc>"))
+    told(session, RunsBegan((1, 1)), RunsEnded("done", 20, 2.5, (), models=models))
+    assert [button.text() for button in page.models.buttons] == ["positions", "no positions"]
+    qtbot.waitUntil(page.models.buttons[1].isVisible)
+    press(page.models.buttons[1])
+    assert session.state.loading == "/private/1/tiny-no-positions"
+    assert session.state.document.text == "abc>"
+    press(page.run)
+    assert not page.models.isVisible()
 
 
 def test_lines_beside_the_names_have_the_colours_of_the_theme_that_was_chosen_before_they_came(qtbot, tiny):
