@@ -27,17 +27,21 @@ class Finding:
 
     @property
     def sentence(self) -> str:
-        """“training loss: no positions 1.08 ≥ sinusoids 0.06 + 0.5”, whether or not it is so."""
+        """“training loss of “1 head” 1, of “8 heads” 0.093: at least 0.4 more is claimed”, whether or not it is so."""
         said, name = self.statement, self.statement.measure
-        value = f"{name}: {said.run} {figure(name, self.value)}"
+        value = f"{name} of “{said.run}” {figure(name, self.value)}"
         if said.at_least is not None:
-            return f"{value} ≥ {figure(name, said.at_least)}"
+            return f"{value}: at least {figure(name, said.at_least)} is claimed"
         if said.at_most is not None:
-            return f"{value} ≤ {figure(name, said.at_most)}"
-        times = f" × {said.times:g}" if said.times != 1 else ""
-        by = f" + {said.by:g}" if said.by else ""
-        other = f"{said.other} {figure(name, self.other)}"
-        return f"{value} ≥ {other}{times}{by}" if said.above is not None else f"{value}{times}{by} ≤ {other}"
+            return f"{value}: at most {figure(name, said.at_most)} is claimed"
+        by = f"{said.by:g} " if said.by else ""
+        how = f"at least {by}{'more' if said.above is not None else 'less'}" if by else ""
+        if said.times != 1:
+            more = f" and {by}more" if by else ""
+            how = f"at least {said.times:g} times as much{more}{'' if said.above is not None else ' of the other'}"
+        if not how:
+            how = "as much or more" if said.above is not None else "as much or less"
+        return f"{value}, of “{said.other}” {figure(name, self.other)}: {how} is claimed"
 
 
 @dataclass(frozen=True, slots=True)

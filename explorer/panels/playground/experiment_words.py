@@ -52,7 +52,7 @@ def remarks(experiment: ExperimentState) -> list[str]:
     said = [experiment.sentence] if experiment.sentence else []
     if experiment.has_paused:
         said.append(
-            "The training of the page Curves waits, so that these runs have the processor. “Go on” takes it up."
+            "The training that was under way waits, so that these runs have the processor. “Go on” takes it up."
         )
     if experiment.has_company and experiment.is_clocked:
         said.append("A training went on beside these runs, so times are longer here than they are by themselves.")

@@ -14,7 +14,7 @@ from torch import nn
 from explorer.paths import resource
 from models.textbook.pretrained import TextbookModel
 from models.textbook.transformer import IGNORE
-from models.training.comparison import Comparison, figure
+from models.training.comparison import Comparison, Finding, figure
 from models.training.experiment import experiment
 from models.training.measures import Learner, calibration_error, largest_weight, measure
 from models.training.prepared import MEASURES, Prepared, Run, Statement, read_prepared
@@ -208,8 +208,32 @@ def test_a_claim_that_does_not_hold_is_said_so():
     assert not verdict.holds
     assert [finding.holds for finding in verdict.findings] == [False, False]
     lines = list(verdict.lines())
-    assert lines[-2] == "no   sequences right: a 0 ≥ 0.9"
-    assert lines[-1].endswith("+ 50")
+    assert lines[-2] == "no   sequences right of “a” 0: at least 0.9 is claimed"
+    assert lines[-1].endswith(": at least 50 more is claimed")
+
+
+@pytest.mark.parametrize(
+    ("stated", "words"),
+    [
+        ({"at_least": 0.5}, "training loss of “a” 2: at least 0.5 is claimed"),
+        ({"at_most": 0.5}, "training loss of “a” 2: at most 0.5 is claimed"),
+        ({"above": "b"}, "training loss of “a” 2, of “b” never: as much or more is claimed"),
+        ({"below": "b"}, "training loss of “a” 2, of “b” never: as much or less is claimed"),
+        ({"above": "b", "by": 0.5}, "training loss of “a” 2, of “b” never: at least 0.5 more is claimed"),
+        ({"below": "b", "by": 0.5}, "training loss of “a” 2, of “b” never: at least 0.5 less is claimed"),
+        ({"above": "b", "times": 1.5}, "training loss of “a” 2, of “b” never: at least 1.5 times as much is claimed"),
+        (
+            {"above": "b", "times": 2, "by": 1},
+            "training loss of “a” 2, of “b” never: at least 2 times as much and 1 more is claimed",
+        ),
+        (
+            {"below": "b", "times": 2},
+            "training loss of “a” 2, of “b” never: at least 2 times as much of the other is claimed",
+        ),
+    ],
+)
+def test_a_statement_is_told_with_its_figures(stated, words):
+    assert Finding(Statement("training loss", "a", **stated), 2.0, math.inf, False).sentence == words
 
 
 def test_a_run_that_diverges_is_told_and_the_others_go_on():

@@ -130,7 +130,8 @@ def test_run_trains_what_is_chosen_and_every_figure_is_that_of_the_runs(qtbot, t
     assert page.verdict.text() == f"The claim holds with seed {seed}."
     claim, first, second = page.checks.text().splitlines()
     assert claim == tiny.claim
-    assert first == f"✓  training loss: positions {np.mean(alone.learners[0].losses):.3g} ≤ 50"
+    loss_now = f"{np.mean(alone.learners[0].losses):.3g}"
+    assert first == f"✓  training loss of “positions” {loss_now}: at most 50 is claimed"
     assert second.endswith("(by the clock)")
     assert "training loss: nats a token, the mean of the last 20 steps." in page.meanings.text()
     assert page.standing.text().startswith("Done · 20 steps in ")
@@ -182,10 +183,10 @@ def test_a_claim_that_does_not_hold_and_a_run_that_diverged_are_said(qtbot, tiny
     session = SilentSession()
     page = opened(qtbot, session).experiments
     press(page.run)
-    findings = (Finding("training loss: positions 60 ≤ 50", False, False),)
+    findings = (Finding("training loss of “positions” 60: at most 50 is claimed", False, False),)
     told(session, RunsBegan((1, 1)), RunsEnded("done", 20, 2.5, (), findings, ("no positions: At step 3 it is over.",)))
     assert page.verdict.text() == "The claim does not hold with seed 0."
-    assert page.checks.text().endswith("✗  training loss: positions 60 ≤ 50")
+    assert page.checks.text().endswith("✗  training loss of “positions” 60: at most 50 is claimed")
     assert page.notices.text() == "no positions: At step 3 it is over."
     assert not page.models.isVisible()  # none was written
 
