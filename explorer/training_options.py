@@ -30,8 +30,8 @@ def add_training_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--finetune",
         metavar="CHECKPOINT",
-        help="with --data: a decoder or an encoder-decoder goes on learning, from a text or from two columns, inputs "
-        "and outputs (tabs, or .csv)",
+        help="with --data: a decoder, an encoder-decoder or a masked model goes on learning, from a text or from two "
+        "columns, inputs and outputs (tabs, or .csv)",
     )
     what = group.add_mutually_exclusive_group()
     what.add_argument("--only", choices=["head"], help="with --finetune: the matrix that gives the logits, and no more")

@@ -33,7 +33,7 @@ SHIPPED = (
 FIRST = SHIPPED[0]
 """What a first start opens."""
 
-TUNABLE = ("story-gpt", "en-es")
+TUNABLE = ("story-gpt", "story-bert", "en-es")
 """Those that can be fine-tuned."""
 
 DATE_MODELS = ("dates-bahdanau", "dates-luong", "dates-bottleneck")

@@ -266,10 +266,10 @@ def check_kind(model: Model) -> None:
     info = model.info
     if info.textbook:
         raise ExplorerError(f"{info.name} is a recurrent model, and transformers are fine-tuned. Open another one.")
-    if info.family not in ("causal", "seq2seq") or model.tokenizer is None:
+    if info.family not in ("causal", "seq2seq", "masked") or model.tokenizer is None:
         raise ExplorerError(
-            f"{info.name} writes no text: what is fine-tuned is a decoder, or an encoder with a decoder. "
-            "Open story-gpt or en-es, say."
+            f"{info.name} writes no text: what is fine-tuned is a decoder, an encoder with a decoder, or a masked "
+            "model. Open story-gpt, en-es or story-bert, say."
         )
     if info.gguf:
         raise ExplorerError(f"{info.name} is a GGUF file, whose weights are packed. Tune what it was made from.")

@@ -1,8 +1,10 @@
-"""Rows of a person's own data as a decoder, or an encoder with a decoder, learns from them; some are held out.
+"""Rows of a person's own data as a model that writes, or fills in, learns from them; some are held out.
 
     a text          windows of its tokens; the last tenth is held out
     two columns     a decoder reads `input output` and has to say `output` and the end; an encoder-decoder reads
                     `input`, and its decoder has to say `output`. One input in ten is held out, with all its outputs
+    a masked model  has to fill in some tokens of each window of a text: others at every step, of held-out windows
+                    always the same
 
 Labels stand where they are predicted: of position i the token that follows it.
 """
@@ -11,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import overload
@@ -22,6 +24,7 @@ from models.decoding.choosing import end_ids
 from models.forward.model import Model
 from models.protocol.errors import ExplorerError
 from models.textbook.transformer import IGNORE
+from models.training.masking import Masking, masking_of
 from models.training.pairs_file import Pairs
 from models.training.rows import Batch
 
@@ -44,7 +47,7 @@ class Example:
 class Windows(Sequence[Example]):
     """Rows of one text, each made when it is asked for: a window at nearly every token would take a hundred texts."""
 
-    lead: tuple[int, ...]
+    make: Callable[[tuple[int, ...]], Example]
     ids: tuple[int, ...]
     width: int
     starts: Sequence[int]
@@ -60,7 +63,7 @@ class Windows(Sequence[Example]):
         if isinstance(index, slice):
             return replace(self, starts=self.starts[index])
         start = self.starts[index]
-        return _next(self.lead, self.ids[start : start + self.width])
+        return self.make(self.ids[start : start + self.width])
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +72,25 @@ class TuningRows:
     held: Sequence[Example]
     pad: int
     seed: int
+    masking: Masking | None = None  # of a masked model: its examples say which of their tokens may be chosen
 
     def batch(self, step: int, size: int) -> Batch:
         """What is learned from in step `step`, counted from 0."""
-        return self.encoded(random.Random(f"{self.seed} {step}").choices(self.learned, k=size))
+        rng = random.Random(f"{self.seed} {step}")
+        return self._padded([self._asked(row, rng) for row in rng.choices(self.learned, k=size)])
 
     def encoded(self, rows: Sequence[Example]) -> Batch:
+        """Rows as they are always asked: the same tokens of a row are masked each time."""
+        return self._padded([self._asked(row, random.Random(f"{self.seed} {row.read}")) for row in rows])
+
+    def _asked(self, row: Example, rng: random.Random) -> Example:
+        if self.masking is None:
+            return row
+        places = [i for i, label in enumerate(row.labels) if label != IGNORE]
+        read, labels = self.masking.masked(row.read, places, rng)
+        return Example(tuple(read), tuple(labels))
+
+    def _padded(self, rows: Sequence[Example]) -> Batch:
         read, mask = _padded([row.read for row in rows], self.pad)
         inputs = {"input_ids": read, "attention_mask": mask}
         labels, _ = _padded([row.labels for row in rows], IGNORE)
@@ -96,7 +112,10 @@ def rows_of(model: Model, data: str | Pairs, seed: int, window: int = WINDOW) ->
                 f"{model.info.name} reads one text and writes another: give it a file of two columns, an input and an "
                 "output in each line, with a tab between them."
             )
-        return TuningRows(*_of_text(model, data, window), pad, seed)
+        masking = masking_of(model) if model.info.family == "masked" else None
+        return TuningRows(*_of_text(model, data, window), pad, seed, masking)
+    if model.info.family == "masked":
+        raise ExplorerError(f"{model.info.name} fills in masks of a text, and writes no output: give it a text.")
     return TuningRows(*_of_pairs(model, data), pad, seed)
 
 
@@ -106,9 +125,12 @@ def _of_text(model: Model, text: str, window: int) -> tuple[Windows, Windows]:
         raise ExplorerError(
             f"The text holds nothing but “{next(iter(letters), '')}”: there is nothing to learn from it."
         )
-    lead, ids = _lead(model), _ids(model, text)
+    (lead, trail), ids = _around(model), _ids(model, text)
     _check_known(model, ids, "The text")
-    most = min(window, (model.info.context or window) - len(lead))
+    make = partial(_filled_in, lead, trail)
+    if model.info.family != "masked":
+        make, trail = partial(_next, lead), ()
+    most = min(window, (model.info.context or window) - len(lead) - len(trail))
     width = min(most, max(_LEAST_WINDOW, len(ids) // (2 * _HELD)))
     tail = len(ids) // _HELD
     held = [*range(len(ids) - tail, len(ids) - width + 1, width)]
@@ -119,13 +141,19 @@ def _of_text(model: Model, text: str, window: int) -> tuple[Windows, Windows]:
             f"The text has {len(ids):,} tokens, too few to learn from some and hold others out: give it at least "
             f"{_HELD * _LEAST_WINDOW} that do not repeat."
         )
-    windows = Windows(tuple(lead), tuple(ids), width, learned)
+    windows = Windows(make, tuple(ids), width, learned)
     return windows, replace(windows, starts=held)
 
 
 def _next(lead: Sequence[int], row: Sequence[int]) -> Example:
     """Each token of `row` is said after those before it; what leads is given."""
     return _said_from(max(len(lead), 1), (*lead, *row))  # the first token of all stands after nothing
+
+
+def _filled_in(lead: Sequence[int], trail: Sequence[int], row: Sequence[int]) -> Example:
+    """Any token of `row` may have to be filled in; those around it are given."""
+    ids = (*lead, *row, *trail)
+    return Example(ids, tuple(id_ if len(lead) <= i < len(lead) + len(row) else IGNORE for i, id_ in enumerate(ids)))
 
 
 def _said_from(first: int, ids: tuple[int, ...]) -> Example:
@@ -152,7 +180,7 @@ def _of_pairs(model: Model, pairs: Pairs) -> tuple[list[Example], list[Example]]
     if model.seq2seq:
         make = partial(_translated, model)
     else:
-        make = partial(_continued, model, _lead(model), _knows_blanks(model))
+        make = partial(_continued, model, _around(model)[0], _knows_blanks(model))
     return [make(*row) for row in learned], [make(*row) for row in held]
 
 
@@ -182,17 +210,14 @@ def _ids(model: Model, text: str) -> list[int]:
     return [int(id_) for id_ in model.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]]
 
 
-def _lead(model: Model) -> list[int]:
-    """What stands before each text: the card's prefix, or the special tokens that the tokenizer itself puts there."""
+def _around(model: Model) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """What stands before and after each text: the card's prefix, or the tokenizer's own special tokens."""
     if model.info.prefix:
-        return _ids(model, model.info.prefix)
+        return tuple(_ids(model, model.info.prefix)), ()
     found = model.tokenizer("a", return_special_tokens_mask=True)
-    lead: list[int] = []
-    for id_, special in zip(found["input_ids"], found["special_tokens_mask"], strict=True):
-        if not special:
-            break
-        lead.append(int(id_))
-    return lead
+    ids = [int(id_) for id_ in found["input_ids"]]
+    own = [i for i, special in enumerate(found["special_tokens_mask"]) if not special]
+    return (tuple(ids[: own[0]]), tuple(ids[own[-1] + 1 :])) if own else (tuple(ids), ())
 
 
 def _knows_blanks(model: Model) -> bool:

@@ -32,7 +32,7 @@ def test_it_prints_the_loss_before_and_after_and_the_folder_opens(tmp_path, capf
         (["--finetune", "story-gpt"], "--finetune needs what is to be learned: --data FILE"),
         (["--finetune", ""], "--finetune needs a checkpoint"),
         (["--finetune", "nix", "--data", "DATA"], "There is no checkpoint called “nix”"),
-        (["--finetune", "story-bert", "--data", "DATA"], "writes no text"),
+        (["--finetune", "story-next", "--data", "DATA"], "writes no text"),
         (["--finetune", "en-es", "--data", "DATA"], "give it a file of two columns"),
         (["--finetune", "story-gpt", "--data", "/none/x"], "x could not be read"),
         (["--finetune", "story-gpt", "--data", "DATA", "--lora", "0"], "The rank of an adapter is from 1 to 256"),

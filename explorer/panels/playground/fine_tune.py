@@ -207,7 +207,7 @@ class FineTunePage(QWidget):
         if self.checkpoint.itemText(0) != title:
             self.checkpoint.setItemText(0, title or "the one that is open")
         self._usual_prompt = text if len(text) <= MOST_PROMPT else ""
-        self.prompt.setPlaceholderText(self._usual_prompt or "A beginning, or a sentence to translate")
+        self.prompt.setPlaceholderText(self._usual_prompt or "A beginning, a sentence to translate, or one with masks")
 
     def say(self, sentence: str, is_refusal: bool) -> None:
         """What is said below the form: why it cannot be tuned, or how much there is to learn, and to learn from."""

@@ -94,6 +94,22 @@ def test_it_is_the_tuning_without_a_process_and_writes_what_transformers_does(tm
     assert last.after == generated(open_checkpoint(tmp_path), prompt)
 
 
+def test_a_masked_model_fills_in_its_mask_before_and_after(tmp_path):
+    prompt = "Anna gave the [MASK] to Tom."
+    talk = Talk()
+    talk.tell(Begin(asked(checkpoint="story-bert", prompt=prompt), str(tmp_path)))
+    told, _ = talk.until(Ended)
+    talk.close()
+    wrote = [message for message in told if isinstance(message, Wrote)][-1]
+    for text, reference in ((wrote.before, "story-bert"), (wrote.after, str(tmp_path))):
+        model = open_checkpoint(reference)
+        encoded = model.tokenizer(prompt, return_tensors="pt")
+        place = encoded["input_ids"][0].tolist().index(model.tokenizer.mask_token_id)
+        with torch.no_grad():
+            said = int(tiny.eager(model)(**encoded).logits[0, place].argmax())
+        assert text == prompt.replace("[MASK]", model.tokenizer.decode([said]))
+
+
 def test_another_prompt_is_written_by_both_and_what_a_text_does_not_take_is_said(tmp_path):
     talk = Talk()
     talk.tell(Begin(asked(steps=1_000, prompt=""), str(tmp_path)), OneBatch())
@@ -150,7 +166,8 @@ def test_it_is_taken_up_where_it_was_left(tmp_path):
         ({"text": "A word."}, "too few to learn from some"),
         ({"text": "One line\twith a tab"}, "1 different row"),
         ({"text": "", "file": "/none/x.txt"}, "x.txt could not be read"),
-        ({"checkpoint": "story-bert"}, "writes no text"),
+        ({"checkpoint": "story-next"}, "writes no text"),
+        ({"checkpoint": "story-bert", "text": "a b\tc d\ne f\tg h"}, "fills in masks of a text"),
         ({"checkpoint": "en-es"}, "give it a file of two columns"),
         ({"tuned": "lora", "rank": 0}, "The rank of an adapter is from 1 to 256"),
         ({"rate": -1.0}, "Rate is -1.0, and has to be above 0"),
