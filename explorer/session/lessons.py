@@ -221,6 +221,12 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         size = self.text_size if self.show is None else self.show.text_size
         return 1.0 if size is None else size
 
+    def mask_of(self, option: Option) -> str:
+        """The kind of mask that an answer names, which is drawn beside it; "" where it names none."""
+        name, word = option.statement.word or ("", "")
+        is_mask = name in self.figures and self.figures[name].kind == "mask"
+        return word if is_mask and word in MASK_KINDS else ""
+
     @property
     def goal(self) -> Goal | None:
         """Its place, as what is pointed at is named."""

@@ -77,6 +77,14 @@ class Statement:
         """The figures that it speaks of."""
         return frozenset(side.name for clause in self.clauses for side in (clause.left, clause.right) if side.name)
 
+    @property
+    def word(self) -> tuple[str, str] | None:
+        """The figure and the word, where all it says is that the one is the other."""
+        if len(self.clauses) != 1 or self.clauses[0].relation != "=":
+            return None
+        left, right = self.clauses[0].left, self.clauses[0].right
+        return (left.name, right.value) if left.name and not right.name and isinstance(right.value, str) else None
+
     def holds(self, figures: Mapping[str, Value]) -> bool:
         """Whether it is so. KeyError where a figure is not known."""
         return all(clause.holds(figures) for clause in self.clauses)

@@ -252,7 +252,8 @@ class LessonGuide(QObject):
         if ask is None:
             return
         is_share = ask.number is not None and step.figures[ask.number].kind in SHARES
-        self.column.question.show_question(ask, is_share)
+        masks = {i: mask for i, option in enumerate(ask.options) if (mask := step.mask_of(option))}
+        self.column.question.show_question(ask, is_share, masks)
         if answer is not None:  # gone back to
             self.column.question.show_verdict(answer.right, (), f"You said: {answer.given}. The model: {answer.truth}.")
 

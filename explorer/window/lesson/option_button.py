@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize
-from PySide6.QtGui import QFont, QFontMetrics, QResizeEvent
+from PySide6.QtCore import QRectF, QSize
+from PySide6.QtGui import QFont, QFontMetrics, QPainter, QPaintEvent, QPalette, QResizeEvent
 from PySide6.QtWidgets import QPushButton, QSizePolicy
+
+from explorer.window.lesson.mask_picture import draw_mask
 
 _AROUND = 26  # pixels of its frame and padding
 _INDENT = "     "  # of lines after the first, below the words and not the letter
@@ -13,8 +15,10 @@ _INDENT = "     "  # of lines after the first, below the words and not the lette
 class OptionButton(QPushButton):
     """As wide as it is given, its text in as many lines as that takes."""
 
-    def __init__(self, letter: str, say: str) -> None:
+    def __init__(self, letter: str, say: str, mask: str = "") -> None:
+        """`mask` is a kind of mask, whose picture stands at the right; "" for none."""
         super().__init__()
+        self.drawn = mask
         self.setCheckable(True)
         self.setProperty("role", "option")
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
@@ -27,7 +31,23 @@ class OptionButton(QPushButton):
         self._break()
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(60, super().minimumSizeHint().height())
+        return QSize(60, self.sizeHint().height())
+
+    def sizeHint(self) -> QSize:
+        hint = super().sizeHint()
+        return QSize(hint.width(), max(hint.height(), self._side + 10)) if self.drawn else hint
+
+    @property
+    def _side(self) -> int:
+        """Of the picture, in pixels: about two lines of text."""
+        return 2 * QFontMetrics(self.font()).height() + 4
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if self.drawn:
+            side = self._side
+            area = QRectF(self.width() - side - 10, (self.height() - side) / 2, side, side)
+            draw_mask(QPainter(self), self.drawn, area, self.palette().color(QPalette.ColorRole.ButtonText))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -37,7 +57,8 @@ class OptionButton(QPushButton):
     def _break(self) -> None:
         bold = QFont(self.font())
         bold.setBold(True)  # as it is once chosen
-        text = "\n".join(lines_of(self._words, QFontMetrics(bold), self.width() - _AROUND)).replace("&", "&&")
+        width = self.width() - _AROUND - (self._side if self.drawn else 0)
+        text = "\n".join(lines_of(self._words, QFontMetrics(bold), width)).replace("&", "&&")
         if text != self.text():
             self.setText(text)
 

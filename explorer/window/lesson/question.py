@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QButtonGroup,
@@ -91,15 +93,15 @@ class QuestionCard(QFrame):
         """The question's words, with those of its figures that are there."""
         self.question.setText(question)
 
-    def show_question(self, ask: Ask, is_share: bool) -> None:
-        """Begin anew. A number that `is_share` is guessed in per cent."""
+    def show_question(self, ask: Ask, is_share: bool, masks: Mapping[int, str] | None = None) -> None:
+        """Begin anew. A number that `is_share` is guessed in per cent; `masks` are drawn beside options, by place."""
         self._ask, self._token, self._scale, self._is_touched = ask, "", 100 if is_share else 1, False
         for button in self._group.buttons():
             self._group.removeButton(button)
             self._options_column.removeWidget(button)
             button.deleteLater()
         for index, option in enumerate(ask.options):
-            button = OptionButton(chr(ord("A") + index), option.say)
+            button = OptionButton(chr(ord("A") + index), option.say, (masks or {}).get(index, ""))
             self._group.addButton(button, index)
             self._options_column.addWidget(button)
         self.options.setVisible(bool(ask.options))

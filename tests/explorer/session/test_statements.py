@@ -31,6 +31,20 @@ def test_what_holds(text: str, holds: bool) -> None:
     assert statement(text).holds(FIGURES) is holds
 
 
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("says = 'Tom'", ("says", "Tom")),
+        ("says != 'Tom'", None),
+        ("p = 0.5", None),
+        ("says = 'Tom' and p < 1", None),
+        ("says = other", None),
+    ],
+)
+def test_the_word_that_it_says_a_figure_is(text: str, word: tuple[str, str] | None) -> None:
+    assert statement(text).word == word
+
+
 def test_the_names_that_it_needs() -> None:
     assert statement("p < q / 2 and says = 'q or r'").names == {"p", "q", "says"}
 
