@@ -8,10 +8,11 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 import platformdirs
+from msgspec import Meta
 from msgspec.structs import replace
 
 from explorer import json_files
@@ -30,10 +31,21 @@ SMALLEST_TEXT, LARGEST_TEXT = 0.75, 2.0
 """What text can be scaled by."""
 NAME = "settings.json"
 _MOST_BYTES = 1 << 20
+_FURTHEST = 1 << 20  # pixels
 _PATIENCE = 1.0  # seconds
 _PRESET = ("theme", "offline")
 """What an administrator may preset: written only where a person has chosen something else."""
 _LISTS = ("recent", "recent_sessions", "recent_texts")
+
+
+class Floated(msgspec.Struct, frozen=True):
+    """Where a panel floats in a window of its own: pixels of the desktop, and whether it fills its screen."""
+
+    x: Annotated[int, Meta(ge=-_FURTHEST, le=_FURTHEST)]
+    y: Annotated[int, Meta(ge=-_FURTHEST, le=_FURTHEST)]
+    width: Annotated[int, Meta(ge=1, le=_FURTHEST)]
+    height: Annotated[int, Meta(ge=1, le=_FURTHEST)]
+    is_maximised: bool = False
 
 
 class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=False):
@@ -45,6 +57,7 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=False):
     geometry: bytes = b""
     layout: bytes = b""
     layout_version: int = LAYOUT_VERSION
+    floated: Annotated[dict[str, Floated], Meta(max_length=200)] = {}  # by the panel's name, as it floated last
     seal: str = ""  # SHA-256 of geometry and layout in the file: Qt crashes on some that were damaged
     recent: list[str] = []
     recent_sessions: list[str] = []

@@ -145,6 +145,7 @@ class Contents(QWidget):
     def arrange(self, settings: Settings) -> None:
         """Put the docks where they were when the window was closed last, or where they are at first."""
         self.dock_host.arrange(settings.text_scale)
+        self.dock_host.floated.restore(settings.floated)
         if settings.layout_version == LAYOUT_VERSION:
             self.dock_host.restore(settings.layout)
 

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QDockWidget, QMainWindow, QSizePolicy, QTabBar, QT
 from explorer.panels.base import Panel
 from explorer.settings import LAYOUT_VERSION
 from explorer.theme import LIGHT, Theme
+from explorer.window.floated import FloatedDocks
 
 Arrangement = Literal["flow", "heads"]
 """Which layout to begin with: the picture of the model and what is said of it, or all heads beside the selected one."""
@@ -55,7 +56,7 @@ class Grip(QWidget):
         self._theme = LIGHT
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setCursor(Qt.CursorShape.SizeAllCursor)
-        self.setToolTip(f"Drag to move “{title}”; double-click to give it a window of its own")
+        self.setToolTip(f"Drag to move “{title}”; double-click to give it a window of its own, and to put it back")
 
     def set_theme(self, theme: Theme) -> None:
         self._theme = theme
@@ -147,6 +148,7 @@ class DockHost(QMainWindow):
         )
         self.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
         self.docks: dict[str, QDockWidget] = {}
+        self.floated = FloatedDocks(self)
         self.last_raised = ""
         """The panel that was brought to the front last; "" at first."""
         self._is_raising = False  # by the program: the keyboard stays where it is
@@ -183,6 +185,7 @@ class DockHost(QMainWindow):
         dock.setWidget(place)
         dock.dockLocationChanged.connect(lambda _: self._dropped.start())
         self.docks[name] = dock
+        self.floated.watch(dock)
         self.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, dock)
 
     def reserve_beside(self, name: str, title: str) -> None:

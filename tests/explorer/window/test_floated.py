@@ -1,0 +1,142 @@
+"""A panel that floats has a window with a title bar, which maximises; it floats so again, also at the next start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QDockWidget, QWidget
+
+from explorer import settings as remembered
+from explorer.session.state import State
+from explorer.settings import Floated, Settings
+from explorer.window.window import MainWindow
+from tests.explorer.real_window import START, destroy, look_put_back, wait_until
+
+pytestmark = pytest.mark.x
+
+HINTS = (
+    Qt.WindowType.WindowTitleHint,
+    Qt.WindowType.WindowMinimizeButtonHint,
+    Qt.WindowType.WindowMaximizeButtonHint,
+    Qt.WindowType.WindowCloseButtonHint,
+)
+
+
+def opened(settings: Settings) -> MainWindow:
+    window = MainWindow(State(START), settings, remembers=True)
+    window.resize(1280, 800)
+    window.show()
+    assert window.panels
+    return window
+
+
+@pytest.fixture
+def window(qapp: QApplication) -> Iterator[MainWindow]:
+    with look_put_back():
+        window = opened(Settings(theme="light"))
+        yield window
+        window.close()
+        destroy(window)
+
+
+def grip(dock: QDockWidget) -> QWidget:
+    bar: QWidget = dock.titleBarWidget()
+    return bar
+
+
+def double_click(dock: QDockWidget) -> None:
+    where = grip(dock).rect().center()
+    QTest.mouseDClick(grip(dock), Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, where)
+    QTest.mouseRelease(grip(dock), Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, where)
+    QTest.qWait(200)
+
+
+def is_framed(dock: QDockWidget) -> bool:
+    flags = dock.windowFlags()
+    is_window = (flags & Qt.WindowType.WindowType_Mask) == Qt.WindowType.Window
+    return is_window and all(bool(flags & hint) for hint in HINTS) and not flags & Qt.WindowType.FramelessWindowHint
+
+
+def test_it_has_a_title_bar_while_it_floats_and_goes_back_by_the_grip(window: MainWindow) -> None:
+    window.dock_host.raise_panel("map")
+    dock = window.dock_host.docks["map"]
+    double_click(dock)
+    assert dock.isFloating()
+    assert is_framed(dock)
+    assert dock.isVisible()
+    assert dock.windowTitle() == "Head"
+    assert "map" in window.dock_host.front_panels(), "its panel is told that it can be seen"
+    double_click(dock)
+    assert not dock.isFloating()
+    assert dock.window() is window
+    assert "map" in window.dock_host.open_panels()
+
+
+def test_one_that_was_maximised_is_so_when_it_floats_again(window: MainWindow) -> None:
+    window.dock_host.raise_panel("map")
+    dock = window.dock_host.docks["map"]
+    double_click(dock)
+    dock.setGeometry(QRect(60, 70, 500, 400))
+    QTest.qWait(50)
+    dock.showMaximized()
+    wait_until(dock.isMaximized)
+    double_click(dock)
+    assert not dock.isFloating()
+    double_click(dock)
+    wait_until(lambda: dock.isFloating() and dock.isMaximized())
+    assert dock.normalGeometry() == QRect(60, 70, 500, 400), "what it is made when it no longer fills the screen"
+
+
+def test_the_presenter_takes_it_in_and_gives_it_back(window: MainWindow) -> None:
+    window.dock_host.raise_panel("map")
+    dock = window.dock_host.docks["map"]
+    double_click(dock)
+    dock.showMaximized()
+    wait_until(dock.isMaximized)
+    window.dock_host.go_to("map")
+    window.presenter.begin()
+    QTest.qWait(100)
+    assert not dock.isFloating()
+    window.presenter.end()
+    wait_until(lambda: not window.contents.one_panel.alone)
+    wait_until(lambda: dock.isFloating() and dock.isMaximized())
+    assert is_framed(dock)
+
+
+def test_it_floats_the_same_at_the_next_start(qapp: QApplication) -> None:
+    with look_put_back():
+        window = opened(Settings(theme="light"))
+        window.dock_host.raise_panel("map")
+        dock = window.dock_host.docks["map"]
+        double_click(dock)
+        dock.setGeometry(QRect(60, 70, 500, 400))
+        QTest.qWait(50)
+        dock.showMaximized()
+        wait_until(dock.isMaximized)
+        window.close()
+        destroy(window)
+        settings, said = remembered.load()
+        assert not said
+        assert settings.floated["map"].is_maximised
+        assert (settings.floated["map"].width, settings.floated["map"].height) == (500, 400)
+        again = opened(settings)
+        dock = again.dock_host.docks["map"]
+        wait_until(lambda: dock.isFloating() and dock.isMaximized())
+        assert is_framed(dock)
+        again.close()
+        destroy(again)
+
+
+def test_one_that_is_far_off_every_screen_is_not_put_there(window: MainWindow) -> None:
+    window.dock_host.floated.restore({"map": Floated(90_000, 90_000, 300, 200, True)})
+    window.dock_host.raise_panel("map")
+    dock = window.dock_host.docks["map"]
+    double_click(dock)
+    wait_until(dock.isMaximized)
+    dock.showNormal()
+    QTest.qWait(100)
+    screens = [screen.geometry() for screen in QApplication.screens()]
+    assert any(screen.contains(dock.geometry().topLeft() + QPoint(20, 20)) for screen in screens)
