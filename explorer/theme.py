@@ -260,6 +260,7 @@ QToolButton[role="code"]:hover { background: $surface_hover; border-color: $key;
 QToolButton[role="code"]:disabled { color: $text_dim; border-color: $border; }
 QToolButton[role="code"]:focus { border: 2px solid $focus; padding: 0 4px; }
 QPlainTextEdit[role="mono"] { font-family: "DejaVu Sans Mono", "Menlo", "Consolas", monospace; }
+#presenter_tools { background: $surface; border: 1px solid $border_strong; border-radius: 8px; }
 TourBar { background: $surface; border: 2px solid $query; border-radius: 8px; }
 QLabel[role="title"] { font-weight: 600; }
 QLabel[role="heading"] { font-weight: 600; font-size: ${heading}pt; }

@@ -30,12 +30,17 @@ class Hover(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._pointed = NOTHING
+        self._is_held = False
 
     @property
     def pointed(self) -> Pointed:
         return self._pointed
 
+    def hold(self, on: bool) -> None:
+        """Keep what is pointed at, wherever the pointer goes, or follow it again."""
+        self._is_held = on
+
     def point(self, pointed: Pointed) -> None:
-        if pointed != self._pointed:
+        if pointed != self._pointed and not self._is_held:
             self._pointed = pointed
             self.changed.emit(pointed)

@@ -15,6 +15,7 @@ from explorer.session.session import Session
 from explorer.session.shipped_lessons import heading_of, shipped_lessons
 from explorer.session.state import State
 from explorer.theme import SEQUENTIAL_MAPS, ThemeName
+from explorer.window.audience.audience import Audience
 from explorer.window.comparing import Comparing
 from explorer.window.contents import Contents
 from explorer.window.dialogs import FileDialogs
@@ -50,6 +51,7 @@ class Menued(Protocol):
     comparing: Comparing
     lessons: Lessons
     presenter: Presenter
+    audience: Audience
     theme_name: ThemeName
     panel_menus: tuple[QMenu, QMenu]  # which panels are open, and going to one
 
@@ -246,12 +248,34 @@ def _view(window: Menued, menu: QMenu, actions: dict[str, QAction]) -> None:
     _add(menu, actions, "smaller", "&Smaller text", "Ctrl+-", lambda: window.scale_text(1 / 1.125))
     _add(menu, actions, "normal", "&Normal text", "Ctrl+0", lambda: window.scale_text(0))
     tip = "The panel in front with the tokens fills the screen, in large letters; Tab and 1 to 9 choose, Esc comes back"
-    _add(menu, actions, "present", "&Present the panel", "F5", window.presenter.toggle, tip)
+    _add(menu, actions, "present", "&Present the panel", ["F5", "Shift+F5"], window.presenter.toggle, tip)
+    _audience(window, menu, actions)
     full = menu.addAction("&Full screen")
     full.setShortcut(QKeySequence("F11"))
     full.setCheckable(True)
     full.toggled.connect(window.set_full_screen)
     actions["full"] = full
+
+
+def _audience(window: Menued, menu: QMenu, actions: dict[str, QAction]) -> None:
+    """A second window for the class, and which panels it shows."""
+    audience, docks = window.audience, window.dock_host.docks
+    tip = "What is presented, in a window for a projector; this one gets your notes, what comes next and a clock"
+    shown = _add(menu, actions, "audience", "Audie&nce window", "Ctrl+F5", audience.toggle, tip)
+    shown.setCheckable(True)
+    audience.changed.connect(lambda: shown.setChecked(audience.is_open))
+    chosen = menu.addMenu("What the audience &sees")
+
+    def fill() -> None:
+        chosen.clear()
+        for name, dock in docks.items():
+            action = chosen.addAction(dock.windowTitle().replace("&", "&&"))
+            action.setCheckable(True)
+            action.setChecked(name not in audience.left_out)
+            action.toggled.connect(partial(audience.set_shown, name))
+
+    chosen.aboutToShow.connect(fill)
+    fill()
 
 
 def fill_panel_menus(window: Menued, actions: dict[str, QAction]) -> None:

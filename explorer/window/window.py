@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from explorer.session.session import Session
     from explorer.session.state import State
     from explorer.widgets.notice_bar import NoticeBar
+    from explorer.window.audience.audience import Audience
     from explorer.window.autosave import Autosave
     from explorer.window.comparing import Comparing
     from explorer.window.contents import Contents
@@ -95,6 +96,7 @@ class MainWindow(Shell):
     comparing: Comparing
     lessons: Lessons
     presenter: Presenter
+    audience: Audience
     _explaining: Explaining
 
     def __init__(
@@ -131,6 +133,7 @@ class MainWindow(Shell):
         """Put a session into the empty window, and into its input the keys that were pressed meanwhile."""
         from explorer.compute.background import Background
         from explorer.compute.worker import open_engine
+        from explorer.window.audience.audience import Audience
         from explorer.window.comparing import Comparing
         from explorer.window.contents import Contents
         from explorer.window.dialogs import FileDialogs
@@ -161,6 +164,8 @@ class MainWindow(Shell):
         self.lessons.text_size_asked.connect(self._scale_for_lesson)
         self.lessons.changed.connect(self._put_off_tour)
         self.presenter = Presenter(self, contents, self._set_presented_points)
+        sheet = self.short_texts.sheet
+        self.audience = Audience(self, contents, self.presenter, self.lessons, self.sessions, sheet)
         self.top_bar.open_asked.connect(self.choose_checkpoint)
         self.input.picture_asked.connect(self.dialogs.open_picture)
         self.input.texts_asked.connect(self.dialogs.open_texts)
@@ -425,6 +430,7 @@ class MainWindow(Shell):
         if self._is_filled:
             self.contents.set_theme(self.theme)
             self.lessons.set_theme(self.theme)
+            self.audience.set_theme(self.theme)
             if self._tour is not None:
                 self._tour.set_theme(self.theme)
             if self._chooser is not None:
@@ -438,6 +444,7 @@ class MainWindow(Shell):
             layout = self.contents.remembered_layout()
             if layout is not None:
                 self.settings.layout, self.settings.layout_version = layout, LAYOUT_VERSION
+                self.settings.floated = self.dock_host.floated.remembered()
             self.settings.view = self.session.state.document.view.lasting
         remembered.save(self.settings, self._remembered)
 
@@ -465,6 +472,7 @@ class MainWindow(Shell):
             return
         if self._is_filled:
             self.presenter.end()
+            self.audience.close()
         close_dialogs(self)
         if self._disk is not None:
             self._disk.stop(STOP_SECONDS, finish=True)

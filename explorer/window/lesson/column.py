@@ -113,7 +113,7 @@ class LessonColumn(QWidget):
         self.end = QPushButton("End the lesson")
         self.end.setProperty("role", "flat")
         self.end.clicked.connect(self.closed)
-        self._has_notes = False
+        self._has_notes = self._notes_elsewhere = False
         self._lay_out()
 
     def _lay_out(self) -> None:
@@ -173,8 +173,14 @@ class LessonColumn(QWidget):
     def show_notes(self, text: str) -> None:
         self._has_notes = bool(text)
         self.notes.say(text)
-        self.notes_button.setVisible(self._has_notes)
+        self.notes_button.setVisible(self._has_notes and not self._notes_elsewhere)
+        self._show_notes(self.notes_button.isChecked())
+
+    def keep_notes_elsewhere(self, elsewhere: bool) -> None:
+        """Leave the notes to another place while an audience sees this column."""
+        self._notes_elsewhere = elsewhere
+        self.notes_button.setVisible(self._has_notes and not elsewhere)
         self._show_notes(self.notes_button.isChecked())
 
     def _show_notes(self, on: bool) -> None:
-        self.notes.setVisible(on and self._has_notes)
+        self.notes.setVisible(on and self._has_notes and not self._notes_elsewhere)

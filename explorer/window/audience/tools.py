@@ -1,0 +1,177 @@
+"""What a presenter does beside the panels, by key or by button: freeze, spotlight, laser, draw, clear, black screen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from PySide6.QtCore import QEvent, QObject, QRect, QRectF, Qt, Signal
+from PySide6.QtGui import QMouseEvent
+from PySide6.QtWidgets import QMainWindow
+
+from explorer.theme import Theme
+from explorer.window.audience.marks import Marks, Point, Stroke, Tool, share
+from explorer.window.audience.overlay import Overlay
+from explorer.window.audience.toolbar import Toolbar
+from explorer.window.contents import Contents
+
+KEYS: dict[Qt.Key, str] = {
+    Qt.Key.Key_F: "freeze",
+    Qt.Key.Key_O: "spotlight",
+    Qt.Key.Key_L: "laser",
+    Qt.Key.Key_D: "draw",
+    Qt.Key.Key_E: "clear",
+    Qt.Key.Key_B: "black",
+    Qt.Key.Key_Period: "black",
+}
+"""“.” and B are what a presenter's remote sends for a black screen."""
+
+_MOST_STROKES, _MOST_POINTS = 500, 5000
+_NEAR = 0.18
+"""Of the height: how near its lower edge the mouse brings the buttons."""
+
+
+class PresenterTools(QObject):
+    """While a panel is presented in `window`. Ink belongs to the panel that it was drawn on."""
+
+    changed = Signal()
+    """What is drawn over the panels is another."""
+    froze = Signal(bool)
+    """The audience is to keep its picture, or to follow again."""
+    text_size_asked = Signal(int)
+    """Larger (1), smaller (-1), or as it is at first (0)."""
+
+    def __init__(self, window: QMainWindow, contents: Contents) -> None:
+        super().__init__(window)
+        self._window, self._contents = window, contents
+        self.marks = Marks()
+        self.is_on = False
+        self.is_frozen = False
+        self.has_audience = False
+        """Whether a second window shows the panels: then the teacher's own goes on while that is frozen or black."""
+        self._ink: dict[str, tuple[Stroke, ...]] = {}
+        self._place = QRect()
+        self.overlay = Overlay(window)
+        self.toolbar = Toolbar(window)
+        self.overlay.pen_down.connect(self._on_pen_down)
+        self.overlay.pen_moved.connect(self._on_pen_moved)
+        self.toolbar.chosen.connect(self.do)
+        self.toolbar.text_size_asked.connect(self.text_size_asked)
+        contents.one_panel.alone_changed.connect(self._on_panel)
+
+    # what a person does
+
+    def begin(self) -> None:
+        self.is_on = True
+        handle = self._window.windowHandle()
+        if handle is not None:
+            handle.installEventFilter(self)  # the mouse, whichever widget it is over
+        self._show()
+        self.toolbar.come(self._place)
+
+    def end(self) -> None:
+        """Put all away. A picture that the audience keeps, and its black screen, stay as long as there is one."""
+        self.is_on = False
+        handle = self._window.windowHandle()
+        if handle is not None:
+            handle.removeEventFilter(self)
+        self._ink.clear()
+        if not self.has_audience:
+            self._freeze(False)
+        self.marks = Marks(is_black=self.marks.is_black and self.has_audience)
+        self.toolbar.hide()
+        self._show()
+
+    def escape(self) -> bool:
+        """End what is in the hand; whether there was anything."""
+        if self.marks.is_black:
+            self.do("black")
+        elif self.marks.tool:
+            self.do(self.marks.tool)
+        else:
+            return False
+        return True
+
+    def do(self, what: str) -> None:
+        """One of `KEYS`' names: take a tool or put it away, freeze or go on, clear, black or not."""
+        marks = self.marks
+        if what == "freeze":
+            self._freeze(not self.is_frozen)
+        elif what == "black":
+            marks = replace(marks, is_black=not marks.is_black)
+        elif what == "clear":
+            self._ink.pop(self._panel, None)
+            marks = replace(marks, strokes=())
+        else:
+            tool: Tool = "spotlight" if what == "spotlight" else "laser" if what == "laser" else "draw"
+            marks = replace(marks, tool="" if marks.tool == tool else tool)
+        self._set(marks)
+
+    def lose_audience(self) -> None:
+        """Its window is closed: nothing is kept from it any more."""
+        self._freeze(False)
+        self.has_audience = False
+        self._set(replace(self.marks, is_black=False))
+        self._show()
+
+    def _freeze(self, on: bool) -> None:
+        if on != self.is_frozen:
+            self.is_frozen = on
+            self._contents.hover.hold(on and not self.has_audience)
+            self.froze.emit(on)
+
+    # where it is drawn
+
+    def set_place(self, place: QRect) -> None:
+        """Where in the window the panels are that the audience sees."""
+        if place != self._place:
+            self._place = place
+            self._show()
+
+    def set_theme(self, theme: Theme) -> None:
+        self.overlay.set_theme(theme)
+
+    @property
+    def _panel(self) -> str:
+        return self._contents.one_panel.alone
+
+    def _on_panel(self, name: str) -> None:
+        self._set(replace(self.marks, strokes=self._ink.get(name, ())))
+
+    def _set(self, marks: Marks) -> None:
+        if marks != self.marks:
+            self.marks = marks
+            self._show()
+
+    def _show(self) -> None:
+        marks = self.marks
+        if self.has_audience:
+            marks = replace(marks, is_black=False)  # that is the other window's
+        self.overlay.setGeometry(self._window.rect() if marks.is_black else self._place)
+        self.overlay.show_marks(marks)
+        self.overlay.raise_()
+        if self.is_on:
+            self.toolbar.say(self.marks, self.is_frozen, self.has_audience)
+            self.toolbar.follow(self._place)
+        self.changed.emit()
+
+    # the mouse
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if self.is_on and isinstance(event, QMouseEvent) and event.type() == QEvent.Type.MouseMove:
+            where = event.position()
+            self._set(replace(self.marks, pointer=share(where, QRectF(self._place)) if self.marks.tool else None))
+            if where.y() > self._window.height() * (1 - _NEAR) and not event.buttons():
+                self.toolbar.come(self._place)
+        elif event.type() == QEvent.Type.Leave:
+            self._set(replace(self.marks, pointer=None))
+        return False
+
+    def _on_pen_down(self, point: Point) -> None:
+        self._set(replace(self.marks, strokes=(*self.marks.strokes, (point,))[-_MOST_STROKES:]))
+        self._ink[self._panel] = self.marks.strokes
+
+    def _on_pen_moved(self, point: Point) -> None:
+        *others, last = self.marks.strokes or ((point,),)
+        if len(last) < _MOST_POINTS:
+            self._set(replace(self.marks, strokes=(*others, (*last, point))))
+            self._ink[self._panel] = self.marks.strokes

@@ -1,0 +1,622 @@
+"""The audience's window mirrors what is presented, and the presenter's tools are seen in both, by keys and mouse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QPoint, QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QImage, QWheelEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QWidget
+
+from explorer.panels.head_map.panel import HeadMapPanel
+from explorer.session.intents import SelectHead, Show
+from explorer.session.state import Notice
+from explorer.window.audience import toolbar
+from explorer.window.audience.audience_window import AudienceWindow
+from explorer.window.audience.marks import INK, placed
+from explorer.window.audience.stage import area_of, parts_of
+from explorer.window.window import MainWindow
+from models.protocol.values import SiteRef
+from tests.explorer.real_window import (
+    EXAMPLE,
+    back_to_start,
+    click_cell,
+    opened_window,
+    panel_of,
+    press,
+    settle,
+    wait_until,
+)
+
+LESSON = f'''
+title = "Trial"
+about = "For a test."
+minutes = 1
+
+[[step]]
+title = "A row"
+say = "Row {{row}}."
+notes = "Wait for a hand to go up."
+[step.show]
+text = "{EXAMPLE}"
+layer = 5
+head = 5
+query = "to"
+query_place = 2
+panel = "map"
+[step.figures]
+row = {{ kind = "peak weight" }}
+most = {{ kind = "peak" }}
+[step.ask]
+question = "Where?"
+click = "most"
+hide = "row"
+reveal = "It is {{most}}."
+
+[[step]]
+title = "Three roles"
+say = "The end."
+'''
+
+
+@pytest.fixture(scope="module")
+def real_window(qapp: QApplication) -> Iterator[MainWindow]:
+    with opened_window() as opened:
+        yield opened
+
+
+@pytest.fixture
+def in_any_state(real_window: MainWindow) -> Iterator[MainWindow]:
+    """With all that a person may have chosen put back; it may still present from the test before."""
+    back_to_start(real_window)
+    yield real_window
+    real_window.audience.close()
+    real_window.lessons.end()
+    real_window.audience.left_out.clear()
+    real_window.short_texts.sheet.hide()
+    if real_window.presenter.tools.is_frozen:
+        real_window.presenter.tools.do("freeze")
+    while real_window.presenter.tools.escape():
+        pass
+    real_window.sessions.states.open(type(real_window.sessions.states.kept)())
+
+
+@pytest.fixture
+def window(in_any_state: MainWindow) -> MainWindow:
+    """The window alone, as it is while nobody looks on."""
+    in_any_state.presenter.end()
+    wait_until(lambda: not in_any_state.contents.one_panel.alone)
+    in_any_state.resize(1280, 800)
+    in_any_state.dock_host.go_to("map")
+    QTest.qWait(200)
+    return in_any_state
+
+
+@pytest.fixture
+def presenting(in_any_state: MainWindow) -> MainWindow:
+    """The window with an audience's beside it, opened by its key, and the map alone in front."""
+    if not in_any_state.presenter.is_on:
+        wait_until(lambda: not in_any_state.contents.one_panel.alone)
+        in_any_state.dock_host.go_to("map")
+    press(taker(in_any_state), Qt.Key.Key_F5, Qt.KeyboardModifier.ControlModifier)
+    shown = in_any_state.audience.window
+    assert shown is not None
+    in_any_state.dock_host.go_to("map")
+    shown.resize(1280, 720)
+    in_any_state.resize(1280, 800)
+    in_any_state.presenter.tools.do("clear")
+    rest(in_any_state)
+    return in_any_state
+
+
+@pytest.fixture
+def audience(presenting: MainWindow) -> AudienceWindow:
+    shown = presenting.audience.window
+    assert shown is not None
+    return shown
+
+
+def taker(window: MainWindow) -> QWidget:
+    focus: QWidget | None = window.focusWidget()
+    return window if focus is None else focus
+
+
+def key(window: MainWindow, which: Qt.Key) -> None:
+    press(taker(window), which)
+
+
+def rest(window: MainWindow) -> None:
+    """Wait until the audience has the picture of what is on screen."""
+    settle(window)
+    QTest.qWait(400)
+    wait_until(lambda: not window.audience._picture.isActive())
+
+
+def picture(shown: QWidget) -> QImage:
+    return shown.grab().toImage().convertToFormat(QImage.Format.Format_RGB32)
+
+
+def mirrored(window: MainWindow, where: QPoint) -> QPoint:
+    """Where the audience sees a point of the window: worked out from what both have, and nothing that is stored."""
+    shown, area = window.audience.window, area_of(window.audience._parts())
+    assert shown is not None
+    scale = min(shown.width() / area.width(), shown.height() / area.height())
+    centre = QPointF(shown.width(), shown.height()) / 2
+    return (centre + (QPointF(where) - QRectF(area).center()) * scale).toPoint()
+
+
+def point_at(window: MainWindow, where: QPoint) -> None:
+    """Move the mouse, as the window system says it."""
+    QTest.mouseMove(window.windowHandle(), where)
+    QTest.qWait(30)
+
+
+def middle(window: MainWindow, query: int, key: int) -> QPoint:
+    """The middle of a cell of the map, in the window."""
+    heat_map = panel_of(window, HeadMapPanel).map
+    return heat_map.mapTo(window, heat_map.cell_rect(query, key).center().toPoint())
+
+
+def colour(image: QImage, where: QPoint) -> str:
+    return image.pixelColor(where).name()
+
+
+def presents(window: MainWindow) -> bool:
+    return window.presenter.is_on
+
+
+def in_hand(window: MainWindow) -> str:
+    return window.presenter.tools.marks.tool
+
+
+# the picture
+
+
+def test_it_opens_beside_the_window_which_presents(presenting: MainWindow, audience: AudienceWindow) -> None:
+    window = presenting
+    assert audience.isVisible()
+    assert window.presenter.is_on
+    assert window.menus["audience"].isChecked()
+    press(taker(window), Qt.Key.Key_F5, Qt.KeyboardModifier.ControlModifier)
+    assert window.audience.window is None
+    assert not window.menus["audience"].isChecked()
+    assert window.presenter.is_on, "it goes on in this window"
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_every_cell_has_the_colour_that_the_teacher_sees(
+    presenting: MainWindow, audience: AudienceWindow, theme: str
+) -> None:
+    window = presenting
+    window.set_theme_name(theme)  # type: ignore[arg-type]
+    window.session.dispatch(SelectHead(SiteRef("decoder", 3), 2))
+    rest(window)
+    own, theirs = picture(window), picture(audience)
+    seen = {
+        (query, at): (
+            colour(own, middle(window, query, at)),
+            colour(theirs, mirrored(window, middle(window, query, at))),
+        )
+        for query in range(14)
+        for at in range(query)
+        for where in (middle(window, query, at),)
+    }
+    window.set_theme_name("light")
+    assert [cell for cell, (mine, other) in seen.items() if mine != other] == []
+    assert len({mine for mine, _ in seen.values()}) > 10, "a map of one colour would show nothing"
+
+
+def test_it_is_painted_for_its_own_size(presenting: MainWindow, audience: AudienceWindow) -> None:
+    window = presenting
+    """Larger, it is sharper than a picture of the teacher's window: the edge of a cell takes one pixel, not several."""
+    audience.resize(2560, 1440)
+    rest(window)
+    image = picture(audience)
+    edge = mirrored(window, middle(window, 1, 0))
+    row = [image.pixelColor(x, edge.y()).lightness() for x in range(edge.x(), edge.x() + 120)]
+    steps = [abs(after - before) for before, after in pairwise(row)]
+    jump = max(steps)
+    assert jump > 60, "from the brightest cell to a dark one"
+    around = steps[max(0, steps.index(jump) - 3) : steps.index(jump) + 4]
+    assert sum(step > 0.15 * jump for step in around) <= 2
+
+
+def test_it_follows_the_teacher_and_not_while_frozen(presenting: MainWindow, audience: AudienceWindow) -> None:
+    window = presenting
+    before = picture(audience)
+    click_cell(window, 12, 4)
+    rest(window)
+    after = picture(audience)
+    assert after != before
+    key(window, Qt.Key.Key_F)
+    click_cell(window, 9, 2)
+    rest(window)
+    assert picture(audience) == after
+    assert window.audience.notes is not None
+    assert window.audience.notes.state.text().startswith("Frozen")
+    key(window, Qt.Key.Key_F)
+    rest(window)
+    assert picture(audience) != after
+
+
+def test_a_frozen_picture_is_of_the_moment_it_was_frozen_in(presenting: MainWindow, audience: AudienceWindow) -> None:
+    window = presenting
+    click_cell(window, 12, 4)
+    settle(window)
+    own = middle(window, 12, 4)
+    key(window, Qt.Key.Key_F)  # before the next picture is due
+    frozen = picture(audience)
+    key(window, Qt.Key.Key_F)
+    rest(window)
+    assert colour(picture(audience), mirrored(window, own)) == colour(frozen, mirrored(window, own))
+    assert frozen == picture(audience)
+
+
+def test_the_next_panel_is_mirrored_and_one_that_is_not_for_the_audience_is_not(
+    presenting: MainWindow, audience: AudienceWindow
+) -> None:
+    window = presenting
+    window.audience.set_shown("next", False)
+    shown = picture(audience)
+    window.dock_host.go_to("next")
+    rest(window)
+    assert window.contents.one_panel.alone == "next"
+    assert picture(audience) == shown, "the audience keeps what it had"
+    window.audience.set_shown("next", True)
+    rest(window)
+    assert picture(audience) != shown
+
+
+def test_the_menu_says_which_panels_are_for_the_audience(window: MainWindow) -> None:
+    menu = next(
+        menu for menu in window.findChildren(type(window.recent_menu)) if menu.title() == "What the audience &sees"
+    )
+    menu.aboutToShow.emit()
+    action = next(action for action in menu.actions() if action.text() == "Lookup")
+    assert action.isChecked()
+    action.trigger()
+    assert window.audience.left_out == {"lookup"}
+
+
+def test_no_notice_dialog_or_tooltip_is_a_part_of_it(presenting: MainWindow, audience: AudienceWindow) -> None:
+    window = presenting
+    window.session.dispatch(Show(Notice("info", "The session is saved: /home/somebody/class.attn.")))
+    rest(window)
+    assert window.notice_bar.isVisible()
+    widgets = [part.widget for part in window.audience._parts()]
+    assert not any(widget.isAncestorOf(window.notice_bar) or widget is window.notice_bar for widget in widgets)
+    window.session.dispatch(Show(None))
+
+
+def test_letters_are_as_high_as_the_last_row_needs(presenting: MainWindow, audience: AudienceWindow) -> None:
+    window = presenting
+    from PySide6.QtGui import QFontMetricsF
+
+    area = area_of(window.audience._parts())
+    scale = min(audience.width() / area.width(), audience.height() / area.height())
+    for widget in (panel_of(window, HeadMapPanel).map, window.input.strip):
+        assert QFontMetricsF(widget.font()).capHeight() * scale >= 0.02 * audience.height()
+
+
+def test_closing_the_window_closes_the_audience_s(qapp: QApplication) -> None:
+    with opened_window() as window:
+        window.audience.open()
+        shown = window.audience.window
+        assert shown is not None
+        QTest.qWait(100)
+        window.close()
+        assert window.audience.window is None
+        assert not [
+            each for each in QApplication.topLevelWidgets() if isinstance(each, AudienceWindow) and each.isVisible()
+        ]
+
+
+# a lesson
+
+
+def begin_lesson(window: MainWindow, folder: Path) -> None:
+    path = folder / "trial.toml"
+    path.write_text(LESSON)
+    window.lessons.begin(path)
+    wait_until(lambda: window.lessons.guide is not None and window.lessons.guide.is_settled and window.is_settled())
+
+
+def test_the_class_sees_the_question_and_the_teacher_the_notes(
+    presenting: MainWindow, audience: AudienceWindow, tmp_path: Path
+) -> None:
+    window = presenting
+    begin_lesson(window, tmp_path)
+    rest(window)
+    guide, notes = window.lessons.guide, window.audience.notes
+    assert guide is not None
+    assert notes is not None
+    column = guide.column
+    assert notes.notes.toPlainText() == "Wait for a hand to go up."
+    assert notes.next.text() == "Next: Three roles"
+    shown = [part.widget for part in window.audience._parts()]
+    assert column.text in shown
+    assert column.question in shown
+    assert not any(widget.isAncestorOf(column.notes) or widget is column.notes for widget in shown)
+    assert not column.notes_button.isVisible()
+    before = picture(audience)
+    column.notes_button.setChecked(True)
+    rest(window)
+    assert picture(audience) == before
+    column.notes_button.setChecked(False)
+    window.audience.close()
+    assert column.notes_button.isVisible()
+
+
+def test_an_answer_is_covered_for_both_until_it_is_revealed(
+    presenting: MainWindow, audience: AudienceWindow, tmp_path: Path
+) -> None:
+    window = presenting
+    begin_lesson(window, tmp_path)
+    rest(window)
+    guide = window.lessons.guide
+    assert guide is not None
+
+    def row() -> list[str]:
+        image = picture(audience)
+        return [colour(image, mirrored(window, middle(window, 13, at))) for at in range(14)]
+
+    covered = row()
+    surfaces = {window.theme.surface, window.theme.hatch}
+    assert sum(QColor(each).saturation() > 60 for each in covered) == 0, f"nothing of a map, but {surfaces}"
+    guide.column.question.take_token("Tom")
+    QTest.mouseClick(guide.column.question.reveal, Qt.MouseButton.LeftButton)
+    rest(window)
+    assert sum(QColor(each).saturation() > 60 for each in row()) > 10
+    own = picture(window)
+    assert colour(own, middle(window, 13, 3)) == row()[3]
+
+
+def test_all_of_a_long_question_is_seen_however_little_the_teacher_sees_of_it(
+    presenting: MainWindow, audience: AudienceWindow, tmp_path: Path
+) -> None:
+    window = presenting
+    begin_lesson(window, tmp_path)
+    window.resize(1280, 620)
+    rest(window)
+    guide = window.lessons.guide
+    assert guide is not None
+    part = next(part for part in window.audience._parts() if part.widget is guide.column.question)
+    assert part.seen == guide.column.question.rect()
+    assert area_of(window.audience._parts()).contains(part.place)
+
+
+# tools
+
+
+def test_the_laser_is_where_the_mouse_is_in_both(presenting: MainWindow, audience: AudienceWindow) -> None:
+    window = presenting
+    key(window, Qt.Key.Key_L)
+    where = middle(window, 9, 4)
+    point_at(window, where)
+    assert colour(picture(window), where) == INK[False]
+    assert colour(picture(audience), mirrored(window, where)) == INK[False]
+    other = middle(window, 3, 1)
+    point_at(window, other)
+    assert colour(picture(audience), mirrored(window, where)) != INK[False]
+    key(window, Qt.Key.Key_L)
+    assert colour(picture(audience), mirrored(window, other)) != INK[False]
+
+
+def test_a_click_goes_through_the_laser_and_the_spotlight(presenting: MainWindow, audience: AudienceWindow) -> None:
+    window = presenting
+    for tool in (Qt.Key.Key_L, Qt.Key.Key_O):
+        window.session.dispatch(SelectHead(SiteRef("decoder", 5), 5))
+        key(window, tool)
+        where = middle(window, 8, 5)
+        QTest.mouseClick(window.windowHandle(), Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, where)
+        settle(window)
+        assert (window.session.state.selection.query, window.session.state.selection.key) == (8, 5)
+        key(window, tool)
+
+
+def test_the_spotlight_dims_the_rest(presenting: MainWindow, audience: AudienceWindow) -> None:
+    window = presenting
+    inside, outside = middle(window, 2, 0), middle(window, 13, 0)
+    before = picture(audience)
+    key(window, Qt.Key.Key_O)
+    point_at(window, inside)
+    after = picture(audience)
+    assert colour(after, mirrored(window, inside)) == colour(before, mirrored(window, inside))
+    here = mirrored(window, outside)
+    assert after.pixelColor(here).lightness() < 0.5 * before.pixelColor(here).lightness()
+
+
+def draw(window: MainWindow, *points: QPoint) -> None:
+    handle, left = window.windowHandle(), Qt.MouseButton.LeftButton
+    QTest.mousePress(handle, left, Qt.KeyboardModifier.NoModifier, points[0])
+    for point in points[1:]:
+        QTest.mouseMove(handle, point)
+    QTest.mouseRelease(handle, left, Qt.KeyboardModifier.NoModifier, points[-1])
+    QTest.qWait(50)
+
+
+def test_ink_is_of_one_panel_and_goes_with_clear(presenting: MainWindow, audience: AudienceWindow) -> None:
+    window = presenting
+    selection = window.session.state.selection
+    key(window, Qt.Key.Key_D)
+    start, end = middle(window, 10, 1), middle(window, 4, 3)
+    between = (start + end) / 2
+    draw(window, start, between, end)
+    assert window.session.state.selection == selection, "the pen chooses nothing"
+    for image, where in ((picture(window), between), (picture(audience), mirrored(window, between))):
+        assert colour(image, where) == INK[False]
+    key(window, Qt.Key.Key_Tab)
+    rest(window)
+    assert window.presenter.tools.marks.strokes == ()
+    press(taker(window), Qt.Key.Key_Backtab, Qt.KeyboardModifier.ShiftModifier)
+    rest(window)
+    assert colour(picture(audience), mirrored(window, between)) == INK[False]
+    key(window, Qt.Key.Key_E)
+    rest(window)
+    assert colour(picture(audience), mirrored(window, between)) != INK[False]
+
+
+def test_ink_stays_at_its_place_in_another_size(presenting: MainWindow, audience: AudienceWindow) -> None:
+    window = presenting
+    key(window, Qt.Key.Key_D)
+    draw(window, middle(window, 9, 2), middle(window, 9, 3))
+    audience.resize(800, 600)
+    rest(window)
+    area = QRectF(area_of(window.audience._parts()))
+    where = placed(window.presenter.tools.marks.strokes[0][0], area).toPoint()
+    assert colour(picture(audience), mirrored(window, where)) == INK[False]
+
+
+@pytest.mark.parametrize("remote", [Qt.Key.Key_Period, Qt.Key.Key_B])
+def test_a_remote_s_black_screen_is_the_audience_s(
+    presenting: MainWindow, audience: AudienceWindow, remote: Qt.Key
+) -> None:
+    window = presenting
+    before = picture(audience)
+    key(window, remote)
+    black = picture(audience)
+    assert {black.pixel(x, y) & 0xFFFFFF for x in range(0, 1280, 40) for y in range(0, 720, 40)} == {0}
+    assert colour(picture(window), middle(window, 2, 0)) != "#000000", "the teacher goes on"
+    press(audience, remote)  # the keyboard may be in either window
+    assert picture(audience) == before
+
+
+def test_without_an_audience_the_window_itself_is_black(window: MainWindow) -> None:
+    key(window, Qt.Key.Key_F5)
+    rest(window)
+    key(window, Qt.Key.Key_B)
+    black = picture(window)
+    points = [(x, y) for x in range(10, window.width(), 60) for y in range(10, window.height(), 60)]
+    assert {black.pixel(x, y) & 0xFFFFFF for x, y in points} == {0}
+    key(window, Qt.Key.Key_Escape)
+    assert window.presenter.is_on
+    assert colour(picture(window), middle(window, 2, 0)) != "#000000"
+
+
+def test_escape_ends_the_tool_first_and_then_the_presenter(presenting: MainWindow, audience: AudienceWindow) -> None:
+    window = presenting
+    for tool in (Qt.Key.Key_D, Qt.Key.Key_O, Qt.Key.Key_L):
+        key(window, tool)
+        assert in_hand(window)
+        key(window, Qt.Key.Key_Escape)
+        assert not in_hand(window)
+        assert presents(window)
+    press(audience, Qt.Key.Key_Escape)
+    assert not presents(window)
+    assert audience.isVisible()
+    press(audience, Qt.Key.Key_F5)
+    assert presents(window)
+    for _ in range(2):
+        press(audience, Qt.Key.Key_Escape)
+    assert not window.audience.is_open
+
+
+def test_what_is_frozen_without_an_audience_is_what_the_mouse_points_at(window: MainWindow) -> None:
+    key(window, Qt.Key.Key_F5)
+    rest(window)
+    point_at(window, middle(window, 9, 4))
+    pointed = window.hover.pointed
+    assert (pointed.query, pointed.key) == (9, 4)
+    key(window, Qt.Key.Key_F)
+    point_at(window, middle(window, 5, 2))
+    assert window.hover.pointed == pointed
+    key(window, Qt.Key.Key_Escape)
+    QTest.qWait(300)
+    point_at(window, QPoint(3, 3))
+    assert window.hover.pointed != pointed, "it follows again once the presenter has ended"
+
+
+def test_the_buttons_come_with_the_mouse_and_go_by_themselves(presenting: MainWindow, audience: AudienceWindow) -> None:
+    window = presenting
+    bar = window.presenter.tools.toolbar
+    bar._goes.setInterval(500)
+    point_at(window, middle(window, 2, 0))
+    wait_until(lambda: not bar.isVisible())
+    area = area_of(window.audience._parts())
+    point_at(window, QPoint(area.center().x(), window.height() - 5))
+    wait_until(bar.isVisible)
+    wait_until(lambda: not bar.isVisible())
+    bar.come(area)
+    QTest.mouseClick(bar.buttons["laser"], Qt.MouseButton.LeftButton)
+    assert window.presenter.tools.marks.tool == "laser"
+    assert bar.buttons["laser"].isChecked()
+    bar._goes.setInterval(toolbar.STAYS)
+    assert not any(isinstance(part.widget, toolbar.Toolbar) for part in window.audience._parts())
+
+
+@pytest.mark.parametrize("by", ["key", "wheel", "button"])
+def test_text_is_made_larger_while_one_presents_and_is_as_before_after(window: MainWindow, by: str) -> None:
+    own, scale = QApplication.font().pointSizeF(), window.settings.text_scale
+    key(window, Qt.Key.Key_F5)
+    QTest.qWait(300)
+    before = QApplication.font().pointSizeF()
+    if by == "key":
+        press(taker(window), Qt.Key.Key_Plus, Qt.KeyboardModifier.ControlModifier)
+    elif by == "button":
+        QTest.mouseClick(window.presenter.tools.toolbar.buttons["larger"], Qt.MouseButton.LeftButton)
+    else:
+        heat_map = panel_of(window, HeadMapPanel).map
+        view = heat_map.view
+        where = QPointF(heat_map.rect().center())
+        event = QWheelEvent(
+            where,
+            heat_map.mapToGlobal(where),
+            QPoint(),
+            QPoint(0, 120),
+            Qt.MouseButton.NoButton,
+            Qt.KeyboardModifier.ControlModifier,
+            Qt.ScrollPhase.NoScrollPhase,
+            False,
+        )
+        QApplication.sendEvent(heat_map, event)
+        assert heat_map.view == view
+    QTest.qWait(100)
+    assert QApplication.font().pointSizeF() == pytest.approx(1.125 * before, rel=0.04)
+    press(taker(window), Qt.Key.Key_0, Qt.KeyboardModifier.ControlModifier)
+    QTest.qWait(100)
+    assert QApplication.font().pointSizeF() == pytest.approx(before, rel=0.04)
+    key(window, Qt.Key.Key_F5)
+    QTest.qWait(300)
+    assert QApplication.font().pointSizeF() == own
+    assert window.settings.text_scale == scale
+
+
+def test_a_remote_walks_through_the_states_that_were_kept(presenting: MainWindow, audience: AudienceWindow) -> None:
+    window = presenting
+    names = window.dock_host.open_panels()
+    key(window, Qt.Key.Key_PageDown)
+    assert window.contents.one_panel.alone == names[names.index("map") + 1], "without any, through the panels"
+    key(window, Qt.Key.Key_PageUp)
+    assert window.contents.one_panel.alone == "map"
+    window.sessions.keep("One")
+    click_cell(window, 9, 3)
+    settle(window)
+    window.sessions.keep("Two")
+    key(window, Qt.Key.Key_PageUp)
+    wait_until(lambda: window.session.state.selection.query == 13 and window.is_settled())
+    assert window.audience.notes is not None
+    assert window.audience.notes.next.text() == "Next: Two"
+    press(audience, Qt.Key.Key_PageDown)
+    wait_until(lambda: window.session.state.selection.query == 9)
+
+
+def test_the_class_sees_the_qr_code_as_large_as_its_window(presenting: MainWindow, audience: AudienceWindow) -> None:
+    window = presenting
+    window.menus["show_code"].trigger()
+    rest(window)
+    sheet = window.short_texts.sheet
+    assert [part.widget for part in window.audience._parts()] == [sheet]
+    code = sheet.code_rect()
+    corner = sheet.mapTo(window, code.topLeft())
+    assert colour(picture(audience), mirrored(window, corner + QPoint(3, 3))) == "#ffffff"
+    high = mirrored(window, corner + QPoint(0, code.height())).y() - mirrored(window, corner).y()
+    assert high > 0.6 * audience.height()
+    press(sheet, Qt.Key.Key_Escape)
+    assert window.presenter.is_on
+    assert not sheet.isVisible()
+    rest(window)
+    assert parts_of(window.contents, (), None)
