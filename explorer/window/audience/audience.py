@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QScreen
@@ -12,12 +13,14 @@ from explorer.theme import Theme
 from explorer.window.audience.audience_window import AudienceWindow
 from explorer.window.audience.marks import Marks
 from explorer.window.audience.stage import Part, area_of, part_of, parts_of
-from explorer.window.audience.teacher_notes import TeacherNotes
 from explorer.window.contents import Contents
 from explorer.window.docks import Grip
 from explorer.window.lesson.lessons import Lessons
 from explorer.window.presenter import Presenter
 from explorer.window.sessions import Sessions
+
+if TYPE_CHECKING:  # needed with the first audience
+    from explorer.window.audience.teacher_notes import TeacherNotes
 
 SOONEST = 40
 """ms between two pictures at least."""
@@ -159,6 +162,8 @@ class Audience(QObject):
     # the teacher's side
 
     def _show_notes(self) -> None:
+        from explorer.window.audience.teacher_notes import TeacherNotes
+
         if self._dock is None:
             self.notes = TeacherNotes()
             self._dock = QDockWidget("Notes for the teacher", self._window)

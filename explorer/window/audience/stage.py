@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Container
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPoint, QRect
 from PySide6.QtGui import QPainter, QRegion
 from PySide6.QtWidgets import QWidget
 
 from explorer.window.contents import Contents
-from explorer.window.lesson.column import LessonColumn
+
+if TYPE_CHECKING:  # needed with the first lesson
+    from explorer.window.lesson.column import LessonColumn
 
 _MARGIN = 12
 """Pixels about all of it."""
