@@ -73,8 +73,12 @@ class FloatedDocks(QObject):
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         changes = (QEvent.Type.Resize, QEvent.Type.Move, QEvent.Type.WindowStateChange)
-        if event.type() in changes and isinstance(watched, QDockWidget) and is_framed(watched):
+        if not isinstance(watched, QDockWidget) or not is_framed(watched):
+            return False
+        if event.type() in changes:
             QTimer.singleShot(0, watched, partial(self._note, watched))  # Qt restores it on the way back to its dock
+        elif event.type() == QEvent.Type.MouseButtonDblClick:
+            QTimer.singleShot(0, watched, partial(_bring_back, watched))
         return False
 
     def _note(self, dock: QDockWidget) -> None:
@@ -85,6 +89,13 @@ class FloatedDocks(QObject):
                 self._kept[dock.objectName()] = Floated(
                     normal.x(), normal.y(), normal.width(), normal.height(), dock.isMaximized()
                 )
+
+
+def _bring_back(dock: QDockWidget) -> None:
+    """To the front of its tabs, where whoever put it back looks for it."""
+    if not dock.isFloating():
+        dock.show()
+        dock.raise_()
 
 
 def is_framed(dock: QDockWidget) -> bool:
