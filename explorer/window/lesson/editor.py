@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from PySide6.QtCore import QEvent, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QSize, Signal
 from PySide6.QtGui import QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QFormLayout, QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
@@ -14,6 +14,7 @@ from explorer.session.lessons import OF_SCENES
 from explorer.session.scenes import LARGEST_TEXT, SMALLEST_TEXT
 from explorer.session.statements import Value
 from explorer.session.tours import Part
+from explorer.widgets.flow_layout import FlowLayout
 from explorer.widgets.number_field import WholeBox
 from explorer.widgets.page import scrolling, wrapped
 from explorer.widgets.whole_list_box import WholeListBox
@@ -122,6 +123,7 @@ class EditorColumn(QWidget):
         self.text_size = WholeBox()
         self.question = QuestionForm(_SHARES_FIRST)
         self.invitation = wrapped(_INVITATION, "dim")
+        self._of_step = QWidget()
         self.shows = wrapped("", "dim")
         self.said = wrapped("", "dim")
         self.fault = wrapped("", "warning")
@@ -148,7 +150,7 @@ class EditorColumn(QWidget):
         self.step_title.setPlaceholderText("Title of the step")
         self.step_title.setAccessibleName("Title of the step")
         self.notes.setPlaceholderText("For whoever gives the lesson; the class does not see them.")
-        self.ring.setMinimumContentsLength(14)
+        self.ring.setMinimumContentsLength(6)
         self.ring.setToolTip("What the step points at; of the cell, head and token those that are selected in it")
         self.text_size.setRange(round(SMALLEST_TEXT * 100), round(LARGEST_TEXT * 100))
         self.text_size.setSingleStep(10)
@@ -164,8 +166,7 @@ class EditorColumn(QWidget):
         self.delete.setToolTip("Take this step out of the lesson; Ctrl+Z in the list brings it back")
         self.save.setToolTip("Write the lesson to its file (Ctrl+S in this column)")
         self.try_it.setToolTip("Give the lesson from this step on; ending it comes back here")
-        for button in (self.try_it, self.close_button):
-            button.setProperty("role", "flat")
+        self.close_button.setProperty("role", "flat")
         for button, name in ((self.up, "Move up"), (self.down, "Move down"), (self.delete, "Delete the step")):
             button.setAccessibleName(name)
             button.setFixedWidth(36)
@@ -201,60 +202,61 @@ class EditorColumn(QWidget):
         self.down.clicked.connect(lambda: self._move(1))
 
     def _lay_out(self) -> None:
-        heading = wrapped("Making a lesson", "title")
-        top = QHBoxLayout()
-        top.addWidget(heading, 1)
-        top.addWidget(self.try_it)
+        """All but the last line scrolls: letters may be large, and the window low."""
+        top, of_lesson, listed, beside = QHBoxLayout(), QHBoxLayout(), QHBoxLayout(), QVBoxLayout()
+        top.addWidget(wrapped("Making a lesson", "title"), 1)
         top.addWidget(self.close_button)
-        of_lesson = QHBoxLayout()
         of_lesson.addWidget(self.title, 1)
         of_lesson.addWidget(self.minutes)
-        listed, beside = QHBoxLayout(), QVBoxLayout()
         for button in (self.up, self.down, self.delete):
             beside.addWidget(button)
         beside.addStretch(1)
         listed.addWidget(self.list, 1)
         listed.addLayout(beside)
-        buttons = QHBoxLayout()
-        buttons.addWidget(self.take, 1)
-        buttons.addWidget(self.show_it)
-        page = QWidget()
-        inner = QVBoxLayout(page)
-        inner.setContentsMargins(2, 4, 6, 4)
+        self._page = QWidget()
+        inner = QVBoxLayout(self._page)
+        inner.setContentsMargins(2, 2, 6, 4)
         inner.setSpacing(8)
-        sized = QFormLayout()
-        for label, field in (("&Ring around", self.ring), ("Text &size", self.text_size)):
-            sized.addRow(_titled(label, field), field)
-        inner.addWidget(self.shows)
-        inner.addWidget(self.step_title)
-        inner.addWidget(self.text)
-        inner.addWidget(_titled("&Notes for the teacher", self.notes))
-        inner.addWidget(self.notes)
-        inner.addWidget(_titled("&Question", self.question.kind))
-        inner.addWidget(self.question)
-        inner.addLayout(sized)
+        for part in (top, of_lesson, self.about, listed, self.add, _flow(self.take, self.show_it), self.invitation):
+            inner.addWidget(part) if isinstance(part, QWidget) else inner.addLayout(part)
+        inner.addWidget(self._of_step)
         inner.addStretch(1)
-        self.area = scrolling(page, keeps_width=True)
-        below = QHBoxLayout()
-        below.addWidget(self.said, 1)
-        below.addWidget(self.save)
-        below.addWidget(self.save_as)
+        self._lay_out_step()
+        self.area = scrolling(self._page, keeps_width=True)
+        self._page.installEventFilter(self)
         column = QVBoxLayout(self)
         column.setContentsMargins(10, 8, 6, 8)
         column.setSpacing(6)
-        column.addLayout(top)
-        column.addLayout(of_lesson)
-        column.addWidget(self.about)
-        column.addLayout(listed)
-        column.addWidget(self.add)
-        column.addLayout(buttons)
-        column.addWidget(self.invitation, 1, Qt.AlignmentFlag.AlignTop)
         column.addWidget(self.area, 1)
         column.addWidget(self.fault)
-        column.addLayout(below)
+        column.addWidget(self.said)
+        column.addWidget(_flow(self.save, self.save_as, self.try_it))
+
+    def _lay_out_step(self) -> None:
+        column, sized = QVBoxLayout(self._of_step), QFormLayout()
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        for label, field in (("&Ring around", self.ring), ("Text &size", self.text_size)):
+            sized.addRow(_titled(label, field), field)
+        for part in (self.shows, self.step_title, self.text):
+            column.addWidget(part)
+        for label, title in (("&Notes for the teacher", self.notes), ("&Question", self.question.kind)):
+            column.addWidget(_titled(label, title))
+            column.addWidget(self.notes if title is self.notes else self.question)
+        column.addLayout(sized)
 
     def sizeHint(self) -> QSize:
         return QSize(_WIDE, 600)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if watched is self._page and event.type() == QEvent.Type.LayoutRequest:
+            self._fit_width()
+        return super().eventFilter(watched, event)
+
+    def _fit_width(self) -> None:
+        """As wide as its page needs with letters of this size: it scrolls up and down only."""
+        bar = self.area.verticalScrollBar().sizeHint().width()
+        self.area.setMinimumWidth(self._page.minimumSizeHint().width() + bar)
 
     # what it shows
 
@@ -270,7 +272,7 @@ class EditorColumn(QWidget):
             self.list.show_titles(titles, at)
             has_step = 0 <= at < len(draft.steps)
             self._show_step(draft.steps[at] if has_step else DraftStep(title=""))
-            self.area.setVisible(has_step)
+            self._of_step.setVisible(has_step)
             self.invitation.setVisible(not has_step)
             for button in (self.take, self.show_it, self.delete):
                 button.setEnabled(has_step)
@@ -348,6 +350,15 @@ class EditorColumn(QWidget):
                         signal.emit()
                     return True
         return super().event(event)
+
+
+def _flow(*buttons: QWidget) -> QWidget:
+    """Buttons beside each other, or below where there is no room."""
+    place = QWidget()
+    flow = FlowLayout(place, gap=6)
+    for button in buttons:
+        flow.addWidget(button)
+    return place
 
 
 def _titled(text: str, field: QWidget) -> QLabel:

@@ -74,6 +74,7 @@ class Making(QObject):
         self._dock.setWidget(self.column)
         window.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, self._dock)
         self._dock.hide()
+        contents.one_panel.alone_changed.connect(self._on_presented)
         self._checks = QTimer(self)
         self._checks.setSingleShot(True)
         self._checks.setInterval(_CHECKED)
@@ -194,6 +195,13 @@ class Making(QObject):
     def step_aside(self) -> None:
         """A lesson is given: the column makes room."""
         self._dock.hide()
+
+    def _on_presented(self, panel: str) -> None:
+        """A class sees no column in which a lesson is written."""
+        if panel:
+            self.step_aside()
+        elif not self._gives.is_giving:
+            self.come_back()
 
     def come_back(self) -> None:
         """The lesson that was given is over."""

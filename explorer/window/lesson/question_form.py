@@ -94,7 +94,7 @@ class _OptionRow(QWidget):
         self.say.setAccessibleName(f"Answer {letter}")
         self.when.setEditable(True)
         self.when.setInsertPolicy(WholeListBox.InsertPolicy.NoInsert)
-        self.when.setMinimumContentsLength(12)
+        self.when.setMinimumContentsLength(6)
         line = self.when.lineEdit()
         assert line is not None
         line.setMaxLength(300)
@@ -170,7 +170,7 @@ class QuestionForm(QWidget):
         self._kinds: Mapping[str, FactKind] = {}
         self._shares: frozenset[str] = frozenset()
         self.kind = WholeListBox()
-        self.kind.setMinimumContentsLength(16)
+        self.kind.setMinimumContentsLength(8)
         self.kind.setAccessibleName("Question")
         for kind, text in _KINDS.items():
             self.kind.addItem(text, kind)
@@ -187,7 +187,7 @@ class QuestionForm(QWidget):
         self.another.clicked.connect(self._add_option)
         self._options_column.addWidget(self.another)
         self.figure = WholeListBox()
-        self.figure.setMinimumContentsLength(14)
+        self.figure.setMinimumContentsLength(6)
         self._numbers = list(numbers)
         self.figure.activated.connect(self._on_figure)
         self.low, self.high, self.within = RealBox(), RealBox(), RealBox()
@@ -199,7 +199,7 @@ class QuestionForm(QWidget):
         self.high.valueChanged.connect(lambda value: self._change("high", high=value / self._scale))
         self.within.valueChanged.connect(lambda value: self._change("within", within=value / self._scale))
         self.hide_box = WholeListBox()
-        self.hide_box.setMinimumContentsLength(14)
+        self.hide_box.setMinimumContentsLength(6)
         for hide, text in _HIDES.items():
             self.hide_box.addItem(text, hide)
         self.hide_box.activated.connect(lambda _: self._change("hide", hide=self.hide_box.currentData()))

@@ -443,3 +443,28 @@ def test_every_step_of_a_lesson_of_ones_own_is_checked(
     assert [wrong for _, wrong in lines] == [True, False]
     assert "2 of its options are right" in lines[0][0]
     assert lines[1][0] == "mine.lesson, step 2, B: passed"
+
+
+def test_a_class_does_not_see_the_column(window: MainWindow, making: Making) -> None:
+    add(window, "A")
+    window.menus["present"].trigger()
+    settle(window)
+    assert not making.column.isVisible()
+    window.menus["add_step"].trigger()
+    assert len(making.draft.steps) == 2
+    window.menus["present"].trigger()
+    wait_until(making.column.isVisible)
+
+
+def test_nothing_of_the_page_is_cut_off_at_its_side(window: MainWindow, making: Making) -> None:
+    add(window, "A")
+    choose_kind(making, "Several answers")
+    area = making.column.area
+    page = area.widget()
+    assert page is not None
+    wait_until(lambda: page.width() <= area.viewport().width())
+    before = page.minimumSizeHint().width()
+    window.scale_text(2.0)
+    wait_until(lambda: before < page.minimumSizeHint().width() <= page.width() <= area.viewport().width())
+    window.scale_text(0)
+    settle(window)
