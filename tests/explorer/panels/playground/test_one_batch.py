@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QLabel, QWidget
 from torch import Tensor, nn
 
 from explorer.compute.training_link import TrainingLink, connect_training
@@ -39,6 +40,7 @@ from models.training.dissection import dissect
 from models.training.experiment import experiment
 from models.training.training import Training
 from tests.explorer.silent import SilentSession, shown
+from tests.explorer.window.test_terms import unexplained
 
 TINY = (("width", "16"), ("heads", "2"), ("layers", "1"), ("batch", "8"))
 SHAPES: tuple[tuple[tuple[str, str], ...], ...] = (
@@ -370,3 +372,15 @@ def test_a_real_training_is_held_and_its_step_is_that_of_the_snapshot_on_disk(qt
     qtbot.waitUntil(lambda: page.heading.text().startswith(f"Step {step + 2:,}, "), timeout=120_000)
     after = training.step()
     assert session.state.learning.curves.points[-1].loss == pytest.approx(after.loss, abs=1e-6)
+
+
+def test_its_words_are_plain_or_explained(watched):
+    """The test of all panels opens no training. Tokens are in quotation marks; what a parameter is called is a name."""
+    page = watched.page
+    names = {"y", "n"}  # the rule says what they stand for
+    for name in (*(one[0] for one in page.moved.texts), page.deeper.text().split("Of ")[1].split(" it gives")[0]):
+        names |= set(re.split(r"\W", name.casefold()))
+    said = {label.text() for label in page.findChildren(QLabel)} | {line.caption for line in page.grid.lines}
+    said |= {*watched.panel.about(watched.session.state).sentences}
+    assert len(said) > 12
+    assert unexplained(said, frozenset(names)) == {}
