@@ -8,7 +8,7 @@ import time
 import warnings
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from models.protocol.errors import ExplorerError
 from models.protocol.training_messages import AskedTuning, Tuned
 from models.textbook.transformer import IGNORE, loss
 from models.training.course import Course, Diverged, HeldOut, Point
+from models.training.gradient_paths import HeadPass, tied_head
 from models.training.gradients import NORMS_EVERY, gradient_norms, parts_of
 from models.training.loss_watch import LossWatch
 from models.training.snapshots import MOST_BYTES, Snapshots
@@ -100,6 +101,7 @@ class FineTuning(Course):
         self.learned = [*self._named.values()]
         self._first = [p.detach().clone() for p in self.learned] if folder is not None else []
         self._parts = parts_of(self._named)
+        self._tied_head = tied_head(self.module)
         self._optimizer = torch.optim.AdamW(self.learned, lr=settings.learning_rate, weight_decay=settings.decay)
         self._watch = LossWatch()
 
@@ -127,11 +129,14 @@ class FineTuning(Course):
         self.module.train()
         with torch.random.fork_rng(devices=[]):  # dropout depends on seed and step alone
             torch.manual_seed(self.settings.seed * 1_000_003 + number)
-            logits = self.module(**self._on_device(batch.inputs)).logits
+            is_measured = number % NORMS_EVERY == 0 or number == 1
+            head = HeadPass(self._tied_head) if is_measured and self._tied_head is not None else None
+            with head or nullcontext():
+                logits = self.module(**self._on_device(batch.inputs)).logits
             value = loss(logits, labels)
         self._optimizer.zero_grad(set_to_none=True)
         value.backward()
-        norms = gradient_norms(self._parts) if number % NORMS_EVERY == 0 or number == 1 else ()
+        norms = gradient_norms(self._parts, None if head is None else head.tied) if is_measured else ()
         length = nn.utils.clip_grad_norm_(self.learned, self.settings.clip)
         if fault := self._watch.fault(float(value.detach()), float(length)):
             self._optimizer.zero_grad(set_to_none=True)

@@ -15,11 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence
 
-from models.textbook.pretrained import TextbookModel
-from models.training.gradients import StateGradient
-
-HEAD = " and head"
-"""What the name of a part ends with whose embedding is the output matrix too."""
+from models.training.gradients import StateGradient, Tied
 
 
 class HeadPass:
@@ -41,6 +37,11 @@ class HeadPass:
     def _keep(self, _head: nn.Module, read: tuple[Tensor, ...], logits: Tensor) -> None:
         self.states, self.logits = read[0].detach(), logits
         logits.retain_grad()
+
+    @property
+    def tied(self) -> Tied:
+        """The matrix, where it embeds texts too, and its gradient as the head."""
+        return Tied(self._head.get_parameter("weight"), self.gradient)
 
     @property
     def gradient(self) -> Tensor:
@@ -118,14 +119,10 @@ def _lengths(gradients: Tensor, is_there: Tensor) -> list[float]:
     return found
 
 
-def is_tied(model: nn.Module) -> bool:
-    """Whether its output matrix embeds texts too."""
-    return isinstance(model, TextbookModel) and model.get_input_embeddings().weight is model.lm_head.weight
-
-
-def parted(norms: tuple[tuple[str, float], ...], weight: nn.Parameter, head: Tensor) -> tuple[tuple[str, float], ...]:
-    """`norms` with a tied matrix's in two: by its use as embedding, and by its use as the head, which comes last."""
-    assert weight.grad is not None
-    embedding = float((weight.grad - head).norm())
-    own = [(name.removesuffix(HEAD), embedding if name.endswith(HEAD) else norm) for name, norm in norms]
-    return (*own, ("head", float(head.norm())))
+def tied_head(model: Any) -> nn.Module | None:
+    """The output matrix of a transformers model, where it embeds texts too and is learned."""
+    head: nn.Module | None = model.get_output_embeddings()
+    if head is None:
+        return None
+    weight = head.get_parameter("weight")
+    return head if weight.requires_grad and weight is model.get_input_embeddings().weight else None

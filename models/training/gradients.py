@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 NORMS_EVERY = 10  # steps
+AND_HEAD = " and head"
+"""What the name of a part ends with whose embedding is the output matrix too."""
 
 _STACK = re.compile(r"(?:^|\.)(encoder|decoder)\.")
 _BLOCK = re.compile(r"\.(?:h|layers?|blocks?)\.([0-9]+)\.")
@@ -25,13 +27,29 @@ class StateGradient(NamedTuple):
     passed: float  # by way of the states that were made from it
 
 
-def gradient_norms(parts: Mapping[str, Sequence[nn.Parameter]]) -> tuple[tuple[str, float], ...]:
-    """By the name of the part; 0 where it has no gradient."""
+class Tied(NamedTuple):
+    """An output matrix that embeds texts too, and the part of its gradient that it has as the head."""
+
+    weight: nn.Parameter
+    head: Tensor
+
+
+def gradient_norms(
+    parts: Mapping[str, Sequence[nn.Parameter]], tied: Tied | None = None
+) -> tuple[tuple[str, float], ...]:
+    """By the name of the part; 0 where it has no gradient. Of a tied matrix the head is told apart, and comes last."""
     found = []
     for name, parameters in parts.items():
-        lengths = [p.grad.norm() for p in parameters if p.grad is not None]
-        found.append((name, float(torch.stack(lengths).norm()) if lengths else 0.0))
-    return tuple(found)
+        own = (p.grad if tied is None or p is not tied.weight else _by_embedding(tied) for p in parameters)
+        lengths = [gradient.norm() for gradient in own if gradient is not None]
+        part = name if tied is None else name.removesuffix(AND_HEAD)
+        found.append((part, float(torch.stack(lengths).norm()) if lengths else 0.0))
+    return (*found, *([] if tied is None else [("head", float(tied.head.norm()))]))
+
+
+def _by_embedding(tied: Tied) -> Tensor:
+    assert tied.weight.grad is not None
+    return tied.weight.grad - tied.head
 
 
 def parts_of(named: Mapping[str, nn.Parameter]) -> dict[str, list[nn.Parameter]]:

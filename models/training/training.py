@@ -23,8 +23,8 @@ from models.textbook.tokenizer import START_ID
 from models.textbook.transformer import IGNORE, loss
 from models.textbook.transformer_config import TransformerConfig
 from models.training.course import Course, Diverged, HeldOut, Point
-from models.training.gradient_paths import HEAD, EncoderPass, HeadPass, is_tied, parted
-from models.training.gradients import NORMS_EVERY, gradient_norms
+from models.training.gradient_paths import EncoderPass, HeadPass, tied_head
+from models.training.gradients import AND_HEAD, NORMS_EVERY, gradient_norms
 from models.training.loss_watch import LossWatch
 from models.training.rows import Batch, Rows
 from models.training.settings import Settings
@@ -57,7 +57,8 @@ class Training(Course):
         self._smoothing = config.label_smoothing if isinstance(config, TransformerConfig) else 0.0
         super().__init__(Snapshots(folder, most_bytes) if folder is not None else None)
         self._named = dict(self.model.named_parameters())
-        self._parts = _parts(self._named, tied=is_tied(self.model))
+        self._tied_head = tied_head(self.model) if isinstance(self.model, TextbookModel) else None
+        self._parts = _parts(self._named, tied=self._tied_head is not None)
         self._optimizer = torch.optim.Adam(self._named.values(), lr=0.0, betas=BETAS, eps=EPSILON, fused=True)
         self._held_rows: Batch | None = None
         self._watch = LossWatch()
@@ -131,13 +132,10 @@ class Training(Course):
         """What a pass is watched by, where some of its gradients would be lost or added up."""
         if isinstance(self.model, RecurrentSeq2Seq):
             return EncoderPass(self.model.encoder)
-        return HeadPass(self.model.lm_head) if is_tied(self.model) else nullcontext()
+        return nullcontext() if self._tied_head is None else HeadPass(self._tied_head)
 
     def _norms(self, watched: HeadPass | EncoderPass | None) -> tuple[tuple[str, float], ...]:
-        norms = gradient_norms(self._parts)
-        if not isinstance(watched, HeadPass):
-            return norms
-        return parted(norms, self.model.get_parameter("lm_head.weight"), watched.gradient)
+        return gradient_norms(self._parts, watched.tied if isinstance(watched, HeadPass) else None)
 
     # ------------------------------------------------------------------ held-out rows
 
@@ -282,7 +280,7 @@ def _parts(named: dict[str, nn.Parameter], tied: bool) -> dict[str, list[nn.Para
         if words[0] != "model":
             part = "head" if words[0] == "lm_head" else words[0].replace("_", " ")  # a recurrent model's own names
         elif tied and words[2] == "embedding":
-            part = f"embedding{HEAD}"
+            part = f"embedding{AND_HEAD}"
         elif words[2] == "layers":
             part = f"{words[1]} block {words[3]}"
         else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -329,18 +330,36 @@ def test_snapshots_are_stepped_through_without_opening_anew(tmp_path):
 @pytest.mark.parametrize(
     ("base", "expected"),
     [
-        ("story-gpt", {"embedding", "norm", *(f"block {i}" for i in range(8))}),
-        ("en-es", {"embedding", *(f"{stack} block {i}" for stack in ("encoder", "decoder") for i in range(4))}),
+        ("story-gpt", {"embedding", "head", "norm", *(f"block {i}" for i in range(8))}),
+        ("en-es", {"embedding", "head", *(f"{stack} block {i}" for stack in ("encoder", "decoder") for i in range(4))}),
     ],
 )
 def test_the_gradient_of_each_part_is_measured(base, expected):
+    """Of the tied matrix that of the head is (p - y) h^T / N: the formula, in float64, of the states that it reads."""
     model = open_checkpoint(base)
     data: str | Pairs = PAIRS if base == "en-es" else TEXT
     tuning = FineTuning(model, rows_of(model, data, 0), TuningSettings(batch=2, clip=1e9))
+    read: list[tuple[torch.Tensor, torch.Tensor]] = []
+    module: Any = model.module
+    head = module.get_output_embeddings()
+    handle = head.register_forward_hook(lambda _, args, logits: read.append((args[0].detach(), logits.detach())))
+    labels = tuning.rows.batch(0, 2).labels
     norms = dict(tuning.step().gradients)
+    handle.remove()
     assert set(norms) == expected
-    whole = torch.cat([p.grad.double().flatten() for p in model.module.parameters() if p.grad is not None]).norm()
-    assert sum(length**2 for length in norms.values()) ** 0.5 == pytest.approx(float(whole), rel=1e-4)
+    states, logits = (t[labels != IGNORE].double() for t in read[0])
+    bias = getattr(model.module, "final_logits_bias", torch.zeros(1)).double()
+    wrong = (logits + bias).softmax(-1) - torch.nn.functional.one_hot(labels[labels != IGNORE], logits.shape[-1])
+    by_head = wrong.T @ states / len(states)
+    assert norms["head"] == pytest.approx(float(by_head.norm()), rel=1e-4)
+    named = [(name, p.grad.double()) for name, p in model.module.named_parameters() if p.grad is not None]
+    embeddings = [grad for name, grad in named if re.search("wte|wpe|embed|shared", name)]
+    assert any(grad.shape == by_head.shape for grad in embeddings)
+    apart = [grad - by_head if grad.shape == by_head.shape else grad for grad in embeddings]
+    assert norms["embedding"] == pytest.approx(float(torch.cat([g.flatten() for g in apart]).norm()), rel=1e-4)
+    rest = torch.cat([grad.flatten() for name, grad in named if not re.search("wte|wpe|embed|shared", name)]).norm()
+    others = sum(length**2 for part, length in norms.items() if part not in ("embedding", "head"))
+    assert others**0.5 == pytest.approx(float(rest), rel=1e-4)
 
 
 def test_a_seed_gives_the_same(gpt):
