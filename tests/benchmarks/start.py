@@ -1,6 +1,7 @@
 """How soon the frozen program shows its window, beside the same from source.
 
-    xvfb-run -a -s "-noreset -screen 0 1280x800x24" python tests/benchmarks/start.py dist/attention-explorer/attention-explorer
+    xvfb-run -a -s "-noreset -screen 0 1280x800x24" \\
+        python tests/benchmarks/start.py dist/attention-explorer/attention-explorer
 
 Both are started in turn, each from a home of its own, until xdotool sees the window; the figure is the median of the
 ratios of neighbours, since times are wall-clock and no two machines are alike. The first pair, which reads from a cold
@@ -57,7 +58,8 @@ def until_window(command: list[str]) -> tuple[float, float]:
             command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
         try:
-            search = ["xdotool", "search", "--all", "--onlyvisible", "--pid", str(process.pid), "--name", "Attention Explorer"]
+            search = ["xdotool", "search", "--all", "--onlyvisible", "--pid", str(process.pid)]
+            search += ["--name", "Attention Explorer"]
             while subprocess.run(search, capture_output=True).returncode:
                 if process.poll() is not None or time.monotonic() - began > SECONDS:
                     raise RuntimeError(f"no window of {command[0]} was seen")
