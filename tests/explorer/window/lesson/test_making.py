@@ -468,3 +468,17 @@ def test_nothing_of_the_page_is_cut_off_at_its_side(window: MainWindow, making: 
     wait_until(lambda: before < page.minimumSizeHint().width() <= page.width() <= area.viewport().width())
     window.scale_text(0)
     settle(window)
+
+
+def test_ctrl_s_in_the_column_saves_the_lesson_and_not_the_session(
+    window: MainWindow, making: Making, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(window, "A", "Said")
+    monkeypatch.setattr("explorer.window.lesson.making.ask_where_to_save", lambda *_: tmp_path / "a.lesson")
+    monkeypatch.setattr("explorer.window.sessions.ask_where_to_save", lambda *_: tmp_path / "a.attn")
+    press(making.column.text.field, Qt.Key.Key_S, CONTROL)
+    assert making.is_saved
+    QTest.keyClicks(making.column.text.field, "!")
+    press(making.column.list, Qt.Key.Key_S, CONTROL)
+    assert lesson_files.load(tmp_path / "a.lesson").lesson.step[0].say == "Said!"
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["a.lesson"]
