@@ -372,7 +372,7 @@ class Panel(QWidget):
         """Say in the title that the run is an edited one, so that nobody takes it for the model's own."""
         count = len(state.ran.inputs.interventions) if state.ran is not None else 0
         for card in self._cards:
-            card.set_mark(f"edited × {count}" if count else "", EDITED)
+            card.set_mark(f"edited × {count}" if count else "", EDITED, f"× {count}")
 
     def open_head_menu(self, site: SiteRef, head: int, where: QPoint) -> None:
         """`head_menu` at `where` on the screen."""

@@ -13,6 +13,7 @@ from explorer.widgets.page import wrapped
 from explorer.widgets.small_screens import is_low
 
 _LEAST_TITLE = 60  # pixels
+_SPACING, _CLOSE = 10, 5  # pixels between what is in the title's line; where it has little room
 
 
 class Card(QFrame):
@@ -38,6 +39,7 @@ class Card(QFrame):
         self._mark.hide()
         for label in (self._title, self._subtitle):
             label.setTextFormat(Qt.TextFormat.PlainText)  # a token may look like mark-up
+        self._marks = ("", "")  # whole, and shorter
         self._listed_controls: list[QWidget] = []
         self._has_info = False
         self._controls = QHBoxLayout()
@@ -46,7 +48,7 @@ class Card(QFrame):
         self._head.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)  # its buttons are never cut
         head = QHBoxLayout(self._head)
         head.setContentsMargins(0, 0, 0, 0)
-        head.setSpacing(10)
+        head.setSpacing(_SPACING)
         head.addWidget(self._title)
         head.addWidget(self._mark, 0, Qt.AlignmentFlag.AlignVCenter)
         head.addWidget(self._subtitle, 1)
@@ -67,6 +69,7 @@ class Card(QFrame):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit_window()
+        self._fit_mark()
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
@@ -92,6 +95,7 @@ class Card(QFrame):
         self._title.setText(title)
         self._title.setToolTip(f"{title}\n{more}" if more else title)
         self.setAccessibleName(title)
+        self._fit_mark()
         self._show_head()
 
     def set_subtitle(self, subtitle: str) -> None:
@@ -106,12 +110,27 @@ class Card(QFrame):
         self._column.setContentsMargins(margins.left(), 4, margins.right(), margins.bottom())
         self._column.insertWidget(0, path)
 
-    def set_mark(self, text: str, tooltip: str = "") -> None:
-        """A short warning in a frame beside the title, which can be pressed; "" takes it away."""
-        self._mark.setText(text)
+    def set_mark(self, text: str, tooltip: str = "", shorter: str = "") -> None:
+        """A short warning in a frame beside the title, which can be pressed; "" takes it away.
+
+        A `shorter` one stands where the title would be cut for the whole.
+        """
+        self._marks = text, shorter or text
+        self._mark.setAccessibleName(text)
         self._mark.setToolTip(tooltip)
         self._mark.setVisible(bool(text))
+        self._fit_mark()
         self._show_head()
+
+    def _fit_mark(self) -> None:
+        margins, metrics = self._column.contentsMargins(), self._mark.fontMetrics()
+        room = self.width() - margins.left() - margins.right()
+        self._line.setSpacing(_SPACING)
+        beside = self._line.sizeHint().width() - metrics.horizontalAdvance(self._mark.text())
+        whole, shorter = self._marks
+        fits = beside + metrics.horizontalAdvance(whole) <= room
+        self._mark.setText(whole if fits else shorter)
+        self._line.setSpacing(_SPACING if fits else _CLOSE)
 
     def add_control(self, widget: QWidget) -> None:
         """Put a small control at the right end of the title line."""

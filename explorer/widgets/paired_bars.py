@@ -61,6 +61,10 @@ class PairedBars(ThemedWidget):
         """Where a row begins, below the headings."""
         return (self._line() + 4 if self._compares else 0) + row * self._row_height()
 
+    def down_to(self, row: int) -> int:
+        """The pixels from the top to the foot of a row, or of the last one that there is."""
+        return round(self._top(min(row + 1, len(self._rows))))
+
     def sizeHint(self) -> QSize:
         return QSize(320, round(self._top(max(1, len(self._rows)))))
 

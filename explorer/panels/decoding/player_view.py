@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from PySide6.QtCore import QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QCheckBox, QLabel, QPushButton, QVBoxLayout, QWidget
 
@@ -19,6 +19,7 @@ from explorer.panels.decoding.step_timeline_area import StepTimelineArea
 from explorer.panels.decoding.text_list import TextList
 from explorer.panels.decoding.transport import Transport
 from explorer.session.branches import Node
+from explorer.text_size import is_read_from_afar
 from explorer.widgets.page import bring, scrolling
 from explorer.widgets.segments import Segments
 from explorer.widgets.token_text import byte_note, shortened
@@ -136,11 +137,22 @@ class PlayerView(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        is_low = self.height() < _LOW * self.fontMetrics().lineSpacing()
-        self.timeline_area.set_lines(1 if is_low else _TIMELINE_LINES)
-        self.candidates.set_low(is_low)
+        self._fit()
         if self._keeps_step and event.size().height() != event.oldSize().height():
             self._settled.start()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self._fit()
+
+    def _fit(self) -> None:
+        """Where there are few lines the candidates get them, so that they are in sight with the settings."""
+        is_presented = is_read_from_afar()
+        is_low = is_presented or self.height() < _LOW * self.fontMetrics().lineSpacing()
+        self.status.set_lines(1 if is_presented else _STATUS_LINES)
+        self.timeline_area.set_lines(1 if is_low else _TIMELINE_LINES)
+        self.candidates.set_low(is_low)
 
     def _bring_again(self) -> None:
         if self._keeps_step:
@@ -182,7 +194,10 @@ class PlayerView(QWidget):
         """What stands above them is in sight too where that leaves room for the first few."""
         page, room = self.candidates, self.area.viewport().height()
         bottom = page.y() + page.least
-        return next((first for first in (self.timeline_area, self.tabs) if bottom - first.y() <= room), page.first)
+        above: tuple[QWidget, ...] = (self.timeline_area, self.tabs)
+        if is_read_from_afar():  # the settings are seen with what they change
+            above = (self.knobs, *above)
+        return next((first for first in above if bottom - first.y() <= room), page.first)
 
 
 class _Reserving(QLabel):
@@ -194,6 +209,12 @@ class _Reserving(QLabel):
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setWordWrap(True)
         self.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
+
+    def set_lines(self, lines: int) -> None:
+        """How many lines there is room for at least."""
+        if lines != self._lines:
+            self._lines = lines
+            self.updateGeometry()
 
     def minimumSizeHint(self) -> QSize:
         return QSize(40, self._reserved())

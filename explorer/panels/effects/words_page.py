@@ -38,6 +38,7 @@ from explorer.widgets.in_sight import scroll_to
 from explorer.widgets.page import wrapped
 from explorer.widgets.plot.plot import Plot
 from explorer.widgets.segments import Segments
+from explorer.widgets.together import Together
 from models.protocol.in_context import InContextView, place_of_word
 
 CURVE, PLANE, MAP = range(3)
@@ -111,6 +112,7 @@ class WordsPage(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(6)
         self.layer_row = beside(self.at, self.slider)
+        self.slider.valueChanged.connect(Together(self.slider, self.stack).moved)
         for part in (self._fields(), self.pictures, self.layer_row):
             column.addWidget(part)
         column.addWidget(self.stack, 1)

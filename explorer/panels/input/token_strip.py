@@ -168,6 +168,10 @@ class TokenStrip(ThemedWidget):
             self._drop_layout()
 
     @property
+    def is_from_afar(self) -> bool:
+        return self._from_afar
+
+    @property
     def _side(self) -> float:
         """Between a chip's frame and its text."""
         return _CLOSE_SIDE if self._from_afar else SIDE

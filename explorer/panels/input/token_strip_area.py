@@ -86,7 +86,8 @@ class TokenStripArea(BoundedArea):
 
     def wanted_height(self) -> int:
         width = self.width()
-        lines = self.strip.lines_of(self._high_as, width) if self._high_as else self.strip.lines_for(width)
+        few = self._high_as and not self.strip.is_from_afar  # nobody scrolls from there
+        lines = self.strip.lines_of(self._high_as, width) if few else self.strip.lines_for(width)
         if lines > self._most_lines:  # a page of tokens is read by scrolling anyway: the room is for the map
             lines = min(self._most_lines, _LINES_OF_MANY) if lines > _MANY else self._most_lines
         return round(self.strip.height_of(lines))

@@ -20,6 +20,7 @@ from explorer.panels.lookup.vector_plane import Arrow, VectorPlane
 from explorer.widgets.number_text import MINUS
 from explorer.widgets.page import wrapped
 from explorer.widgets.said_label import SaidLabel
+from explorer.widgets.together import Together
 from explorer.widgets.weight_table import WeightCell, WeightRow, WeightTable
 from models.views.lookup import SoftLookup, additive_scores, dot_scores, general_scores, hidden, look_up
 
@@ -108,6 +109,7 @@ class ArrowsPage(QWidget):
         self.table.row_selected.connect(self._on_row)
         self.table.column_selected.connect(self._refresh)
         self.temperature.changed.connect(self._refresh)
+        self.temperature.changed.connect(Together(self.temperature, self.table).moved)
         self._refresh()
 
     @property

@@ -12,6 +12,7 @@ from explorer.panels.lookup.answer_box import AnswerBox
 from explorer.panels.lookup.entries import ENTRIES, colour_text, number, percent, value_vectors
 from explorer.panels.lookup.temperature_slider import TemperatureSlider
 from explorer.widgets.page import wrapped
+from explorer.widgets.together import Together
 from explorer.widgets.weight_table import WeightCell, WeightRow, WeightTable
 from models.views.lookup import SoftLookup, look_up, word_similarity
 
@@ -64,6 +65,7 @@ class DictionaryPage(QWidget):
         column.addStretch(1)
         self.key.textChanged.connect(self._answer)
         self.temperature.changed.connect(self._answer)
+        self.temperature.changed.connect(Together(self.table, self.temperature).moved)
         self._answer()
 
     def _question(self) -> QHBoxLayout:

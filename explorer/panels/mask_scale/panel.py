@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QHideEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QCheckBox, QFrame, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
 
@@ -34,8 +34,10 @@ from explorer.session.intents import (
 )
 from explorer.session.session import Session
 from explorer.session.state import Notice, State
+from explorer.text_size import is_read_from_afar
 from explorer.widgets.card import Card
 from explorer.widgets.page import wrapped
+from explorer.widgets.together import Together
 from explorer.widgets.token_text import apart
 from models.protocol.comparison import CompareView
 from models.protocol.interventions import (
@@ -63,6 +65,10 @@ _TEXTBOOK = (
     "Masks and scales are for transformers. A recurrent model looks at the whole source, or through a window of its "
     "own, and its scores are not scaled. Open story\N{NON-BREAKING HYPHEN}gpt to change what a head may look at."
 )
+
+
+_LEAST_BAR = 2
+"""The row of the last bar that is to be seen with the slider at least."""
 
 
 class MaskScalePanel(Panel):
@@ -125,6 +131,9 @@ class MaskScalePanel(Panel):
         ):
             column.addWidget(part)
         column.addStretch(1)
+        self._column, self._effect_place = column, column.indexOf(self.effect)
+        together = Together(self.scale_knobs.slider, self.effect.bars, lambda: self.effect.bars.down_to(_LEAST_BAR))
+        self.scale_knobs.chosen.connect(together.moved)
         self.area = QScrollArea()
         self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # what is inside takes the keyboard, and shows it
         self.area.setWidget(body)
@@ -141,6 +150,18 @@ class MaskScalePanel(Panel):
         self.card.set_path(self.show_path("head"))
         self.fill(self.card)
         self.keep("map", self.effect.change.choice)
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self._place_effect()
+
+    def _place_effect(self) -> None:
+        """While it is presented what the slider changes stands right below it, so that both are in sight."""
+        place = self._column.indexOf(self.scale_knobs) + 1 if is_read_from_afar() else self._effect_place
+        if self._column.indexOf(self.effect) != place:
+            self._column.removeWidget(self.effect)
+            self._column.insertWidget(place, self.effect)
 
     def wants(self, state: State) -> Request | None:
         return wanted_comparison(state) or _wanted_parts(state)

@@ -30,6 +30,7 @@ from explorer.widgets.number_text import entropy_text, value_text
 from explorer.widgets.page import page_of, scrolling, wrapped
 from explorer.widgets.plot.figure import Axis, Figure, Series
 from explorer.widgets.plot.plot import Plot
+from explorer.widgets.together import Together
 from models.protocol.information import Unit, from_bits
 from models.protocol.request import Request
 from models.protocol.values import CheckpointInfo
@@ -99,6 +100,7 @@ class VariancePanel(Panel):
         for box in (self.deviation, self.batch, self.tokens, self.seed):
             box.valueChanged.connect(lambda _value: self._pause.start())
         self.slider.valueChanged.connect(self._show_dimension)
+        self.slider.valueChanged.connect(Together(self.slider, self.bars[0]).moved)
         for plot in (self.law, self.largest, self.entropy, self.gradient):
             plot.cursor_moved.connect(self._on_cursor)
         self.card = Card(self.title)

@@ -11,6 +11,7 @@ import numpy as np
 from PySide6.QtCore import QPointF, QRectF, QSize
 from PySide6.QtGui import QFont, QFontInfo, QFontMetricsF
 
+from explorer.text_size import wide
 from explorer.widgets.heat_map.view import Bounds, MapView
 from explorer.widgets.token_text import ARROW
 
@@ -103,7 +104,7 @@ def frame_for(
     from_right = np.array(column_widths[::-1])
     beyond_middle = (from_right + label_line / 2) * SLANT + label_line * LEAN
     overhang = float(np.max(beyond_middle - (np.arange(len(columns)) + 0.5) * cell, initial=0.0))
-    right = min(max(4.0, overhang + 2), _MOST_OVERHANG)
+    right = min(max(4.0, overhang + 2), wide(_MOST_OVERHANG))
     room = QRectF(left, top, max(1.0, size.width() - left - right), max(1.0, size.height() - top - bottom))
     return Frame(font, bold, room, strip, limit, row_width, line, label_font, label_bold, label_line, titles, from_afar)
 

@@ -11,6 +11,7 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QPainter
 from PySide6.QtWidgets import QFrame, QGraphicsItem, QWidget
 
+from explorer.text_size import wide
 from explorer.theme import Theme
 from explorer.widgets.plot.figure import Mark, Series
 from explorer.widgets.plot.geometry import Geometry, scaled
@@ -70,14 +71,15 @@ def _item(series: Series, geometry: Geometry, theme: Theme) -> Any:
     colour = QColor(getattr(theme, series.role))
     marked = series.mark != "none"
     hollow = np.zeros(len(series.x), bool) if series.hollow is None else series.hollow
-    surface, outline = pg.mkBrush(theme.surface), pg.mkPen(colour, width=_OUTLINE)
+    surface, outline = pg.mkBrush(theme.surface), pg.mkPen(colour, width=wide(_OUTLINE))
     ring = outline if hollow.any() else pg.mkPen(theme.surface, width=1)
+    line = wide(series.width)
     item = pg.PlotDataItem(
         scaled(series.x.astype(float), geometry.figure.x),
         scaled(series.y.astype(float), geometry.figure.y),
-        pen=None if series.line == "none" else pg.mkPen(colour, width=series.width, style=PEN_STYLES[series.line]),
+        pen=None if series.line == "none" else pg.mkPen(colour, width=line, style=PEN_STYLES[series.line]),
         symbol=_SYMBOLS[series.mark],
-        symbolSize=series.mark_size * _LARGER.get(series.mark, 1.0),
+        symbolSize=wide(series.mark_size) * _LARGER.get(series.mark, 1.0),
         symbolBrush=[surface if empty else pg.mkBrush(colour) for empty in hollow] if marked else None,
         symbolPen=[outline if empty else ring for empty in hollow] if marked else None,
         antialias=True,

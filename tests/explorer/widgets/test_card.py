@@ -6,9 +6,11 @@ import pytest
 from PySide6.QtCore import QEvent
 from PySide6.QtWidgets import QApplication, QLabel, QPushButton
 
+from explorer import theme
 from explorer.panels.next_token.bar_list import BarList
-from explorer.theme import DARK
+from explorer.theme import DARK, LIGHT
 from explorer.widgets.card import Card
+from tests.explorer.real_window import look_put_back
 
 
 @pytest.fixture
@@ -79,3 +81,25 @@ def test_a_theme_reaches_the_content(card):
     card.set_content(bars)
     card.set_theme(DARK)
     assert bars.theme is DARK
+
+
+def test_the_mark_is_shorter_where_the_title_would_be_cut(qtbot):
+    with look_put_back():
+        app = QApplication.instance()
+        assert isinstance(app, QApplication)
+        theme.apply(app, LIGHT)
+        card = Card("Layer 5, head 5")
+        qtbot.addWidget(card)
+        card.add_control(QPushButton("Weights"))
+        card.show()
+        card.set_mark("edited × 1", "Interventions are on", "× 1")
+        title = card.findChildren(QLabel)[0]
+        mark = next(button for button in card.findChildren(QPushButton) if button.property("role") == "mark")
+        said = {}
+        for width in (600, card.minimumSizeHint().width() + 30):
+            card.resize(width, 300)
+            app.processEvents()
+            assert title.width() >= title.sizeHint().width()
+            said[card.width()] = mark.text()
+        assert list(said.values()) == ["edited × 1", "× 1"]
+        assert mark.accessibleName() == "edited × 1"
