@@ -30,6 +30,7 @@ sys.path.insert(1, str(Path(__file__).resolve().parent / "linux"))
 import contents
 import icons
 import layout
+import system_libraries
 
 from explorer import licences
 
@@ -58,7 +59,7 @@ def main() -> int:
         packages.append(layout.deb(folder, work / "made", out, work, contents.version()))
         if args.appdir:
             print(layout.app_dir(folder, work / "made", out, contents.version()))
-    packages.append(write_sbom(out / f"{NAME}-{contents.version()}.cdx.json"))
+    packages.append(write_sbom(folder, out / f"{NAME}-{contents.version()}.cdx.json"))
     sums = "".join(f"{sha256(path)}  {path.name}\n" for path in packages)
     (out / "SHA256SUMS").write_text(sums, encoding="utf-8", newline="\n")
     for path in packages:
@@ -82,6 +83,7 @@ def freeze(out: Path, work: Path) -> None:
     subprocess.run(command, check=True, env=environment, cwd=ROOT)
     if sys.platform == "linux":
         strip(out / NAME)
+        add_licences_of_the_system(out / NAME)
 
 
 STRIPPED = (
@@ -101,6 +103,13 @@ def strip(folder: Path) -> None:
     inner = folder / "_internal"
     for path in (path for pattern in STRIPPED for path in inner.glob(pattern)):
         subprocess.run([tool, "--strip-unneeded", str(path)], check=True)
+
+
+def add_licences_of_the_system(folder: Path) -> None:
+    """Write those of the system's libraries in the bundle below those of the packages."""
+    packages = system_libraries.system_packages(system_libraries.names_in(folder))
+    with (folder / "_internal" / "explorer" / "resources" / licences.NAME).open("a", encoding="utf-8") as file:
+        file.write(system_libraries.licences(packages))
 
 
 def size_table(folder: Path) -> str:
@@ -141,8 +150,8 @@ def version_resource() -> str:
     return template.replace("@NUMBERS@", repr(numbers)).replace("@VERSION@", contents.version())
 
 
-def write_sbom(path: Path) -> Path:
-    """What is in the bundle, by distribution, version and licence, in CycloneDX's format."""
+def write_sbom(folder: Path, path: Path) -> Path:
+    """What is in the bundle, in CycloneDX's format: distributions with licences, Python, libraries of the system."""
     from cyclonedx.model.bom import Bom
     from cyclonedx.model.component import Component, ComponentType
     from cyclonedx.model.license import DisjunctiveLicense
@@ -164,6 +173,11 @@ def write_sbom(path: Path) -> Path:
     python = platform.python_version()
     parts.append(Component(name="python", version=python, type=ComponentType.PLATFORM, bom_ref=f"python@{python}"))
     bom.components.add(parts[-1])
+    for package in system_libraries.system_packages(system_libraries.names_in(folder)):
+        url = PackageURL("deb", platform.freedesktop_os_release()["ID"], package.name, package.version)
+        kind = ComponentType.LIBRARY
+        parts.append(Component(name=package.name, version=package.version, type=kind, purl=url, bom_ref=str(url)))
+        bom.components.add(parts[-1])
     bom.register_dependency(program, parts)
     make_outputter(bom, OutputFormat.JSON, SchemaVersion.V1_6).output_to_file(str(path), allow_overwrite=True, indent=1)
     return path

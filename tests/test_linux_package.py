@@ -57,6 +57,23 @@ def test_metainfo_is_valid(layout: dict[str, Callable[..., Any]], tmp_path: Path
     assert __version__ in path.read_text(encoding="utf-8")
 
 
+@needs("dpkg")
+def test_libraries_of_the_system_come_with_their_terms(tmp_path: Path) -> None:
+    system = runpy.run_path(str(LINUX / "system_libraries.py"))
+    inner = tmp_path / "_internal"
+    inner.mkdir()
+    for name in ("libz.so.1", "libnobody.so.9", "libpython3.11.so.1.0"):
+        (inner / name).touch()
+    (inner / "libtiff-20b7e810.so.6").symlink_to("libz.so.1")  # into a package
+    assert system["names_in"](tmp_path) == ["libnobody.so.9", "libz.so.1"]
+    (zlib,) = system["system_packages"](system["names_in"](tmp_path))
+    assert (zlib.name, zlib.libraries) == ("zlib1g", ("libz.so.1",))
+    chapter = system["licences"]([zlib])
+    assert f"- zlib1g {zlib.version}: libz.so.1" in chapter
+    assert "Jean-loup Gailly" in chapter
+    assert system["licences"]([]) == ""
+
+
 def test_release_without_heading_is_refused(layout: dict[str, Callable[..., Any]]) -> None:
     with pytest.raises(ValueError, match=r"CHANGELOG\.md has no heading"):
         layout["release_date"]("99.0.0")
