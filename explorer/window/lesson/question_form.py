@@ -207,7 +207,7 @@ class QuestionForm(QWidget):
         self.reveal.setPlaceholderText("Said once it is answered; left empty, what the model says")
         self.reveal.edited.connect(lambda text: self._change("reveal", reveal=text))
         self.told = wrapped("", "dim")
-        self.form = QFormLayout(self)
+        self.form = QFormLayout()
         self.form.setContentsMargins(0, 0, 0, 0)
         self.form.setRowWrapPolicy(QFormLayout.RowWrapPolicy.WrapLongRows)
         self.form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
@@ -220,7 +220,10 @@ class QuestionForm(QWidget):
         self.form.addRow("Right within", self.within)
         self.form.addRow("Covered", self.hide_box)
         self.form.addRow(self.reveal)
-        self.form.addRow(self.told)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addLayout(self.form)
+        column.addWidget(self.told)  # a form would cut off what is broken into lines
         self.show_question(None, {}, {})
 
     @property
@@ -250,9 +253,9 @@ class QuestionForm(QWidget):
             (self.within, is_number),
             (self.hide_box, kind in ("number", "options")),
             (self.reveal, kind != "none"),
-            (self.told, kind != "none"),
         ):
             self.form.setRowVisible(part, shown)
+        self.told.setVisible(kind != "none")
         self.question.set_text(ask.question)
         self.reveal.set_text(ask.reveal)
         self._fill_options(ask, figures)
