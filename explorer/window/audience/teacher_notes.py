@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QElapsedTimer, QEvent, Qt, QTime, QTimer
+from PySide6.QtCore import QElapsedTimer, Qt, QTime, QTimer
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from explorer.widgets.page import scrolling, wrapped
@@ -66,12 +66,8 @@ class TeacherNotes(QWidget):
             self.state.setText(state)
         self.state.setVisible(bool(state))
 
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.ApplicationFontChange:
-            QTimer.singleShot(0, self, self.fit_font)  # not while the application goes through its widgets
-
     def fit_font(self) -> None:
+        """The application's text has another size."""
         self.setStyleSheet(smaller_text("QLabel#clock { font-size: $large; font-weight: 600 }"))
 
     def _show_time(self) -> None:

@@ -67,10 +67,11 @@ class Toolbar(QFrame):
         self._goes.setSingleShot(True)
         self._goes.setInterval(STAYS)
         self._goes.timeout.connect(self.hide)
-        self._fit_font()
+        self.fit_font()
         self.hide()
 
-    def _fit_font(self) -> None:
+    def fit_font(self) -> None:
+        """The application's text has another size."""
         self.setStyleSheet(smaller_text())
 
     def _button(self, text: str, tip: str) -> QToolButton:
@@ -79,11 +80,6 @@ class Toolbar(QFrame):
         button.setToolTip(tip)
         button.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # keys stay with the panel
         return button
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.ApplicationFontChange:
-            QTimer.singleShot(0, self, self._fit_font)  # not while the application goes through its widgets
 
     def say(self, marks: Marks, is_frozen: bool, has_audience: bool) -> None:
         for name, is_on in (("freeze", is_frozen), ("black", marks.is_black)):

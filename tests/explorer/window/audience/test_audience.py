@@ -32,6 +32,8 @@ from tests.explorer.real_window import (
     wait_until,
 )
 
+pytestmark = pytest.mark.x
+
 LESSON = f'''
 title = "Trial"
 about = "For a test."
@@ -300,19 +302,6 @@ def test_letters_are_as_high_as_the_last_row_needs(presenting: MainWindow, audie
     scale = min(audience.width() / area.width(), audience.height() / area.height())
     for widget in (panel_of(window, HeadMapPanel).map, window.input.strip):
         assert QFontMetricsF(widget.font()).capHeight() * scale >= 0.02 * audience.height()
-
-
-def test_closing_the_window_closes_the_audience_s(qapp: QApplication) -> None:
-    with opened_window() as window:
-        window.audience.open()
-        shown = window.audience.window
-        assert shown is not None
-        QTest.qWait(100)
-        window.close()
-        assert window.audience.window is None
-        assert not [
-            each for each in QApplication.topLevelWidgets() if isinstance(each, AudienceWindow) and each.isVisible()
-        ]
 
 
 # a lesson
