@@ -15,7 +15,7 @@ from explorer.panels.playground.fine_tune import FineTunePage
 from explorer.panels.playground.form import Form
 from explorer.panels.playground.left import LeftTrainings
 from explorer.panels.playground.one_batch import OneBatchPage
-from explorer.panels.playground.words import about, plan_said
+from explorer.panels.playground.words import about, about_tuning, plan_said
 from explorer.session.comparing import typed_as_b, typed_text
 from explorer.session.hover import Hover
 from explorer.session.intents import (
@@ -151,7 +151,10 @@ class PlaygroundPanel(Panel):
         page = self.stack.currentIndex()
         if page == ONE_BATCH:
             return self.one_batch.about()
-        return self.experiments.about() if page == EXPERIMENTS else about(state.learning)
+        if page == EXPERIMENTS:
+            return self.experiments.about()
+        is_tuned = state.learning is not None and state.learning.tuning is not None
+        return about_tuning() if page == FINE_TUNE and not is_tuned else about(state.learning)
 
     def _show_plan(self, state: State) -> None:
         plan = state.results.of(PlanView)

@@ -16,6 +16,11 @@ _HELD = "One row in 16 is held out: it never learns from those, and they say whe
 _TRY = "Try: press Train, look at All heads, then take Positions: none and train again."
 
 _TUNING = "A copy of a checkpoint goes on learning, in a process of its own; the other panels show it while it learns."
+_HELD_OF_TUNING = (
+    "The last tenth of a text, or one input in ten of two columns, is held out: it never learns from these rows, and "
+    "their loss is measured before and after."
+)
+_TRY_TUNING_FIRST = "Try: paste a page of a story, press Fine-tune, and read what is written before and after."
 _TRY_TUNING = "Try: type a prompt and press Write, then Compare the two."
 
 _PHASES = {
@@ -87,6 +92,11 @@ def about(training: TrainingState | None) -> About:
         return _of_tuning(training)
     now = f"It learns to {training.title}: {standing(training)}." if training.title else f"{standing(training)}."
     return About.of((_WHAT, _HELD, now, f"{right(training)}." if right(training) else ""), _TRY)
+
+
+def about_tuning() -> About:
+    """Before anything is tuned."""
+    return About((_TUNING, _HELD_OF_TUNING), _TRY_TUNING_FIRST)
 
 
 def _of_tuning(training: TrainingState) -> About:

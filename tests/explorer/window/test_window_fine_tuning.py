@@ -56,6 +56,9 @@ def test_it_learns_beside_what_it_was_and_is_compared_with_it(qapp, settings_fol
         QTest.keyClicks(page.prompt, "Anna gave the")
         selection = window.session.state.selection
         press(panel.train)
+        wait_until(lambda: bool(of(window).folder or of(window).sentence))
+        wait_until(lambda: of(window).wrote is not None or of(window).sentence != "")
+        wait_until(lambda: of(window).step == 2 or of(window).sentence != "")
         wait_until(lambda: of(window).phase == "ended" or of(window).sentence != "")
         assert of(window).sentence == ""
         wait_until(lambda: window.session.state.document.checkpoint == f"{of(window).folder}@2")

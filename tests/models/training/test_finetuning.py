@@ -378,6 +378,22 @@ def test_a_loss_that_diverges_says_what_to_try(gpt):
     assert re.match(r"At step \d+ the loss .* rate=1e\+12: try 1e\+11\.", outcome.notice)
 
 
+def test_what_diverges_goes_back_to_its_newest_snapshot(tmp_path):
+    model = open_checkpoint("story-gpt")
+    settings = TuningSettings(rate=1e12, batch=2, held_out=4)
+    tuning = FineTuning(model, rows_of(model, TEXT, 0), settings, tmp_path / SNAPSHOTS)
+    tuning.snapshot()
+    first = [p.detach().clone() for p in tuning.learned]
+    outcome = tuning.run(Budget(steps=60))
+    assert outcome.ended == "diverged"
+    assert tuning.snapshots is not None
+    newest = max(tuning.snapshots.steps)
+    assert outcome.notice.endswith(f"The snapshot of step {newest} was taken up again.")
+    assert tuning.step_number == newest
+    if not newest:
+        assert all(torch.equal(*both) for both in zip(first, tuning.learned, strict=True))
+
+
 def test_without_peft_it_is_said_how_to_get_it(gpt, monkeypatch):
     monkeypatch.setattr("models.training.finetuning.lacking", lambda names: list(names))
     with pytest.raises(ExplorerError, match="A LoRA adapter needs peft: python -m pip install peft"):

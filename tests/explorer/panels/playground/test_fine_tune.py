@@ -62,6 +62,12 @@ def test_as_it_is_at_first_all_weights_of_the_open_checkpoint_learn_for_a_minute
     assert panel.fine_tune.checkpoint.count() == 1 + len(TUNABLE)
 
 
+def test_before_anything_is_tuned_the_page_says_what_it_does(panel, session):
+    assert "A copy of a checkpoint goes on learning" in panel.about(session.state).sentences[0]
+    press(panel.pages.button(SET_UP))
+    assert "learns a task from nothing" in panel.about(session.state).sentences[0]
+
+
 def test_what_is_chosen_and_typed_is_asked_for(panel, session, qtbot, tmp_path, monkeypatch):
     page = panel.fine_tune
     assert not page.rank.isVisible()
