@@ -64,6 +64,8 @@ class FloatedDocks(QObject):
             place = normal if _is_on_a_screen(normal) else place
         dock.setGeometry(place)
         dock.setVisible(was_visible)
+        if was_visible:
+            dock.visibilityChanged.emit(True)  # which Qt leaves out of a dock that was behind a tab
         if kept is not None and kept.is_maximised and not was_dragged:
             QTimer.singleShot(_MAPPED, dock, partial(self._fill, dock))
 

@@ -108,6 +108,7 @@ class FineTunePage(QWidget):
             box.setValue(value)
             box.setAccessibleName("How long")
         self.prompt = QLineEdit()
+        self.prompt.setAccessibleName("Prompt")
         self.prompt.setMaxLength(MOST_PROMPT)
         self.prompt.setToolTip("The model goes on from this twice: as it was, and as it is")
         self.write = QPushButton("Write")

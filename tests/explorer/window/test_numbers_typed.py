@@ -17,6 +17,7 @@ WORDS = {
     "The other text",
     "Which answer is measured",
     "Less which other answer",
+    "Prompt",
     "Text A",
     "Text B",
     "The token that heads are asked about, as it is drawn: the, ball",
