@@ -152,6 +152,8 @@ class PresenterTools(QObject):
         if self.is_on:
             self.toolbar.say(self.marks, self.is_frozen, self.has_audience)
             self.toolbar.follow(self._place)
+        if marks.is_black:
+            self.toolbar.hide()
         self.changed.emit()
 
     # the mouse
@@ -160,7 +162,8 @@ class PresenterTools(QObject):
         if self.is_on and isinstance(event, QMouseEvent) and event.type() == QEvent.Type.MouseMove:
             where = event.position()
             self._set(replace(self.marks, pointer=share(where, QRectF(self._place)) if self.marks.tool else None))
-            if where.y() > self._window.height() * (1 - _NEAR) and not event.buttons():
+            is_near = where.y() > self._window.height() * (1 - _NEAR) and not event.buttons()
+            if is_near and not self.overlay.marks.is_black:
                 self.toolbar.come(self._place)
         elif event.type() == QEvent.Type.Leave:
             self._set(replace(self.marks, pointer=None))
