@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QImage, QPainter
+from PySide6.QtGui import QColor, QFont, QFontInfo, QFontMetricsF, QImage, QPainter
 
 from explorer.theme import contrast
+from explorer.widgets.heat_map.frame import enlarged
 from explorer.widgets.heat_map.painter import MapPainter
 from explorer.widgets.heat_map.tiled_values import TiledValues
 from explorer.widgets.heat_map.whole_values import WholeValues
@@ -13,6 +14,8 @@ from explorer.widgets.number_text import MINUS
 
 _MOST_CELLS = 900
 _AROUND = 4.0  # pixels beside a number, both sides together
+_LARGEST = 40.0  # pixels, of numbers that grow with their cells
+_FILLED = 0.6  # of a cell, by a number that has grown
 _HIGH = 1.4  # heights of a capital letter that a cell has at least
 _BLACK, _WHITE = "#000000", "#ffffff"
 
@@ -42,8 +45,13 @@ def draw_numbers(
             break
     else:
         return
+    larger = min(
+        _LARGEST / QFontInfo(font).pixelSize(),
+        _FILLED * view.columns.size / max(widest, 1.0),
+        _FILLED * view.rows.size / (_HIGH * metrics.capHeight()),
+    )
     painter.save()
-    painter.setFont(font)
+    painter.setFont(enlarged(font, larger))
     area = artist.map_rect
     for cell, text in texts.items():
         rect = artist.cell(*cell)

@@ -11,7 +11,7 @@ import numpy as np
 from PySide6.QtCore import QPointF, QRectF, QSize
 from PySide6.QtGui import QFont, QFontInfo, QFontMetricsF
 
-from explorer.text_size import wide
+from explorer.text_size import line_scale, wide
 from explorer.widgets.heat_map.view import Bounds, MapView
 from explorer.widgets.token_text import ARROW
 
@@ -53,6 +53,11 @@ class Frame:
     titles: Titles
     has_numbers: bool  # whether cells that have room say their value
 
+    def is_whole(self, names: Names) -> bool:
+        """Whether no label of a column is cut for its length."""
+        metrics = QFontMetricsF(self.label_bold)
+        return max(map(metrics.horizontalAdvance, names[1]), default=0.0) <= self.label_limit
+
     def fitted_view(
         self, rows: int, columns: int, pixel: float, block: tuple[range, range], bounds: Bounds | None = None
     ) -> MapView:
@@ -69,19 +74,22 @@ def frame_for(
     rows: Sequence[str],
     columns: Sequence[str],
     larger: float = 1.0,
+    longer: float = 1.0,
     from_afar: bool = False,
 ) -> Frame:
     """Divide a widget of `size` between labels, titles, readout and map.
 
-    Labels are `larger` than the other text by a factor. What is read `from_afar` has the names of the axes in the
-    corner between the labels, so that more is left to the map.
+    Labels are `larger` than the other text by a factor, and may be `longer` by one than at a desk. What is read
+    `from_afar` has the names of the axes in the corner between the labels, so that more is left to the map.
     """
-    label_font, label_bold = _enlarged(font, larger), _enlarged(bold, larger)
+    label_font, label_bold = enlarged(font, larger), enlarged(bold, larger)
     metrics = QFontMetricsF(label_bold)  # any label may turn bold, and must not move the map when it does
     line, label_line = QFontMetricsF(bold).height(), metrics.height()
     share = 0.3 if size.height() >= _FEW_LINES * line else 0.22  # of a low widget the map needs more
-    limit = min(_LONGEST_LABEL * larger, 0.2 * size.width(), share * size.height())
-    row_limit = min(_LONGEST_PAIR, 0.28 * size.width()) if any(ARROW in label for label in rows) else limit
+    limit = min(_LONGEST_LABEL * larger * longer, 0.2 * size.width(), share * size.height())
+    row_limit = limit
+    if any(ARROW in label for label in rows):
+        row_limit = min(wide(_LONGEST_PAIR) * larger, 0.28 * size.width())
     widths = {label: metrics.horizontalAdvance(label) for label in {*rows, *columns}}  # thousands repeat
     row_width = min(row_limit, max((widths[label] for label in rows), default=0.0))
     column_widths = [min(limit, widths[label]) for label in columns]
@@ -118,22 +126,29 @@ def frame_from_afar(
     least: float,
 ) -> tuple[Frame, MapView]:
     """With labels that grow with their cells, as long as the map keeps `least` pixels of height; `fit` lays it out."""
-    frame = frame_for(font, bold, size, *names, from_afar=True)
-    view = fit(frame)
+    # long names are whole where the cells keep their room, and not cut more than it takes
+    for share in (1.0, 0.75, 0.5, 0.75):
+        longer = share * line_scale()
+        frame = frame_for(font, bold, size, *names, longer=longer, from_afar=True)
+        view = fit(frame)
+        if view.rows.extent >= least:
+            break
     if max(map(len, names)) > _MOST_GROWN:
         return frame, view
     pixels = QFontInfo(font).pixelSize()
     for larger in (size / pixels for size in _SIZES if size > pixels):
-        frame_now = frame_for(font, bold, size, *names, larger, from_afar=True)
+        frame_now = frame_for(font, bold, size, *names, larger, longer, from_afar=True)
         view_now = fit(frame_now)
         too_large = frame_now.label_line > min(view_now.rows.size, view_now.columns.size)
-        if too_large or view_now.rows.extent < min(least, view.rows.extent):
+        cuts = frame.is_whole(names) and not frame_now.is_whole(names)
+        if too_large or cuts or view_now.rows.extent < min(least, view.rows.extent):
             break
         frame, view = frame_now, view_now
     return frame, view
 
 
-def _enlarged(font: QFont, factor: float) -> QFont:
+def enlarged(font: QFont, factor: float) -> QFont:
+    """A copy of `font`, `factor` times as large where that is above 1."""
     copy = QFont(font)
     if factor > 1:
         copy.setPointSizeF(factor * font.pointSizeF())

@@ -124,3 +124,14 @@ def test_labels_grow_with_their_cells_up_to_forty_pixels(qtbot, monkeypatch):
 def test_growing_labels_leave_three_fifths_of_the_window_to_the_cells(qtbot, count):
     widget = shown(qtbot, count, width=1000, height=700)
     assert widget.view.rows.extent >= 0.6 * widget.window().height()
+
+
+@pytest.mark.usefixtures("presented")
+def test_long_names_are_whole_where_the_cells_keep_their_room(qtbot, monkeypatch):
+    widget = shown(qtbot, 4)
+    names = ["the", "homework", "was", "unbelievable"]
+    with text_of_ours(monkeypatch) as ours:
+        widget.set_values(weights(4), None, names, names, 0.0, 1.0)
+        widget.grab()
+    assert set(names) <= {each.text for each in ours}
+    assert widget.view.rows.extent >= 0.6 * widget.window().height()
