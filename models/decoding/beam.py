@@ -10,6 +10,9 @@ from torch import Tensor
 
 from models.protocol.decoding import Beam
 
+BEAMS, MOST_WRITTEN = 4, 96
+"""Of a translation that the model writes by itself: continuations looked at side by side, and tokens."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Running:

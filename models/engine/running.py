@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from models.decoding.beam import BEAMS, MOST_WRITTEN
 from models.decoding.choosing import end_ids
 from models.decoding.decode import decode, written_text
 from models.decoding.player import player_of
@@ -21,8 +22,6 @@ from models.protocol.running import ForwardRequest, Ran, RerunRequest
 from models.views.looks import looks
 
 # How an encoder-decoder model writes where nothing was typed for it: a sentence, by the search that its card names.
-BEAMS = 4
-MOST_WRITTEN = 96
 
 
 class Answers(dict[Prompt, list[int]]):

@@ -13,10 +13,10 @@ import pytest
 import torch
 
 from models import run
+from models.decoding.beam import BEAMS, MOST_WRITTEN
 from models.decoding.choosing import end_ids
 from models.decoding.decode import decode
 from models.engine.engine import Engine
-from models.engine.running import BEAMS, MOST_WRITTEN
 from models.forward.model import Model
 from models.opening.open import open_checkpoint
 from models.protocol.atlas import AtlasRequest, AtlasView

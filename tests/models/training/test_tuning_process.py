@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from models import open_checkpoint
+from models.decoding.beam import BEAMS, MOST_WRITTEN
 from models.files.catalogue import SHIPPED, TUNABLE
 from models.forward.context import Context, Workspace
 from models.forward.model import Model
@@ -54,7 +55,10 @@ def generated(model: Model, prompt: str) -> str:
     module: Any = tiny.eager(model)
     encoded = model.tokenizer(model.info.prefix + prompt, return_tensors="pt")
     with torch.no_grad():
-        ids = module.generate(**encoded, max_new_tokens=MOST_TOKENS, do_sample=False, num_beams=1)
+        most = (
+            {"max_new_tokens": MOST_WRITTEN, "num_beams": BEAMS} if model.seq2seq else {"max_new_tokens": MOST_TOKENS}
+        )
+        ids = module.generate(**encoded, **most, do_sample=False)
     new = ids[0] if model.seq2seq else ids[0, encoded["input_ids"].shape[1] :]
     text: str = model.tokenizer.decode(new, skip_special_tokens=True)
     return text
