@@ -28,6 +28,9 @@ _SHARE = 4
 """After a picture the window has this many times as long for all else: mirroring takes a fifth of it, but where one
 picture takes a sixth of a second. Measured at 1920 x 1080: 2 to 30 ms, by panel."""
 
+_MOVED = 500
+"""ms: by then the windows of a screen that was unplugged are on another."""
+
 _NOTES = 0.2
 """Of the window's height: what notes get at first."""
 
@@ -72,6 +75,9 @@ class Audience(QObject):
         lessons.changed.connect(self._say)
         sessions.states.changed.connect(self._say)
         window.installEventFilter(self)
+        app = QGuiApplication.instance()
+        assert isinstance(app, QGuiApplication)
+        app.screenRemoved.connect(lambda _: QTimer.singleShot(_MOVED, self, self._uncover))
 
     @property
     def is_open(self) -> bool:
@@ -103,6 +109,13 @@ class Audience(QObject):
         self._window.activateWindow()
         self._picture.start(0)
         self.changed.emit()
+
+    def _uncover(self) -> None:
+        """The projector is gone, and what was on it covers the teacher's window: it becomes one beside it."""
+        if self.window is not None and self.window.isFullScreen() and self.window.screen() is self._window.screen():
+            self.window.set_full(False)
+            self.window.resize(self.window.sizeHint())
+            self._window.activateWindow()
 
     def close(self) -> None:
         if self.window is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from PySide6.QtCore import QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QCloseEvent, QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPixmap, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
@@ -26,6 +26,7 @@ class AudienceWindow(QWidget):
     key_pressed = Signal(QKeyEvent)
     closed = Signal()
     resized = Signal()
+    """Its size, or the scale of its screen, is another."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -98,6 +99,11 @@ class AudienceWindow(QWidget):
             self.set_full(not self.isFullScreen())
         else:
             self.key_pressed.emit(event)
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.DevicePixelRatioChange:
+            self.resized.emit()
+        return super().event(event)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

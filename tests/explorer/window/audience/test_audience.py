@@ -7,8 +7,8 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QPoint, QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QImage, QWheelEvent
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QGuiApplication, QImage, QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
@@ -292,6 +292,22 @@ def test_no_notice_dialog_or_tooltip_is_a_part_of_it(presenting: MainWindow, aud
     widgets = [part.widget for part in window.audience._parts()]
     assert not any(widget.isAncestorOf(window.notice_bar) or widget is window.notice_bar for widget in widgets)
     window.session.dispatch(Show(None))
+
+
+def test_a_projector_of_another_scale_gets_another_picture(presenting: MainWindow, audience: AudienceWindow) -> None:
+    presenting.audience._picture.stop()
+    QApplication.sendEvent(audience, QEvent(QEvent.Type.DevicePixelRatioChange))
+    assert presenting.audience._picture.isActive()
+
+
+def test_an_unplugged_projector_leaves_the_teacher_s_window_in_sight(
+    presenting: MainWindow, audience: AudienceWindow
+) -> None:
+    audience.set_full(True)
+    wait_until(audience.isFullScreen)
+    QGuiApplication.instance().screenRemoved.emit(presenting.screen())  # type: ignore[union-attr]
+    wait_until(lambda: not audience.isFullScreen())
+    assert audience.size() == audience.sizeHint()
 
 
 def test_letters_are_as_high_as_the_last_row_needs(presenting: MainWindow, audience: AudienceWindow) -> None:
