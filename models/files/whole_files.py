@@ -74,7 +74,8 @@ def remove_left_behind(folder: Path) -> None:
     Only this person's own, and only where it can be told who holds a file (not on Windows).
     """
     try:
-        entries = [Path(entry.path) for entry in os.scandir(folder) if _OWN_NAME.fullmatch(entry.name)]
+        with os.scandir(folder) as found:
+            entries = [Path(entry.path) for entry in found if _OWN_NAME.fullmatch(entry.name)]
     except OSError:
         return
     for path in entries:
