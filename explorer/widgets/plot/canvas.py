@@ -38,15 +38,21 @@ class Canvas(pg.GraphicsView):
         self._box = pg.ViewBox(enableMenu=False, enableMouse=False)
         self.scene().addItem(self._box)
         self._items: list[Any] = []
+        self._surface = ""
 
     def show_data(self, geometry: Geometry, theme: Theme) -> None:
         """Draw another figure, size or theme."""
-        self.setBackground(theme.surface)
-        for item in self._items:
-            self._box.removeItem(item)
-        self._items = [_item(series, geometry, theme) for series in geometry.figure.series if len(series.x)]
-        for item in self._items:
-            self._box.addItem(item, ignoreBounds=True)
+        if theme.surface != self._surface:
+            self._surface = theme.surface
+            self.setBackground(theme.surface)
+        drawn = [series for series in geometry.figure.series if len(series.x)]
+        while len(self._items) > len(drawn):
+            self._box.removeItem(self._items.pop())
+        while len(self._items) < len(drawn):
+            self._items.append(_item())
+            self._box.addItem(self._items[-1], ignoreBounds=True)
+        for item, series in zip(self._items, drawn, strict=True):  # to make them anew takes several times as long
+            item.setData(**_options(series, geometry, theme))
         room, x_range, y_range = geometry.spread(_MARGIN)
         self._box.setGeometry(room)
         self._box.setRange(xRange=x_range, yRange=y_range, padding=0)
@@ -67,27 +73,32 @@ class Canvas(pg.GraphicsView):
         self._front(painter)
 
 
-def _item(series: Series, geometry: Geometry, theme: Theme) -> Any:
+def _item() -> Any:
+    """Of one series, which may become another."""
+    item = pg.PlotDataItem(antialias=True)
+    item.curve.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)  # what is read changes more often
+    item.curve.setSegmentedLineMode("off")  # dashes run on through the points
+    return item
+
+
+def _options(series: Series, geometry: Geometry, theme: Theme) -> dict[str, Any]:
+    """All that an item is told of a series: what was told of another does not stay."""
     colour = QColor(getattr(theme, series.role))
     marked = series.mark != "none"
     hollow = np.zeros(len(series.x), bool) if series.hollow is None else series.hollow
     surface, outline = pg.mkBrush(theme.surface), pg.mkPen(colour, width=wide(_OUTLINE))
     ring = outline if hollow.any() else pg.mkPen(theme.surface, width=1)
     line = wide(series.width)
-    item = pg.PlotDataItem(
-        scaled(series.x.astype(float), geometry.figure.x),
-        scaled(series.y.astype(float), geometry.figure.y),
-        pen=None if series.line == "none" else pg.mkPen(colour, width=line, style=PEN_STYLES[series.line]),
-        symbol=_SYMBOLS[series.mark],
-        symbolSize=wide(series.mark_size) * _LARGER.get(series.mark, 1.0),
-        symbolBrush=[surface if empty else pg.mkBrush(colour) for empty in hollow] if marked else None,
-        symbolPen=[outline if empty else ring for empty in hollow] if marked else None,
-        antialias=True,
+    return {
+        "x": scaled(series.x.astype(float), geometry.figure.x),
+        "y": scaled(series.y.astype(float), geometry.figure.y),
+        "pen": None if series.line == "none" else pg.mkPen(colour, width=line, style=PEN_STYLES[series.line]),
+        "symbol": _SYMBOLS[series.mark],
+        "symbolSize": wide(series.mark_size) * _LARGER.get(series.mark, 1.0),
+        "symbolBrush": [surface if empty else pg.mkBrush(colour) for empty in hollow] if marked else None,
+        "symbolPen": [outline if empty else ring for empty in hollow] if marked else None,
         # a line of far more points than pixels is drawn by the extremes in each pixel
-        autoDownsample=not marked and not geometry.figure.x.log and len(series.x) > 4 * geometry.room.width(),
-        autoDownsampleFactor=1.0,
-        downsampleMethod="peak",
-    )
-    item.curve.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)  # what is read changes more often
-    item.curve.setSegmentedLineMode("off")  # dashes run on through the points
-    return item
+        "autoDownsample": not marked and not geometry.figure.x.log and len(series.x) > 4 * geometry.room.width(),
+        "autoDownsampleFactor": 1.0,
+        "downsampleMethod": "peak",
+    }

@@ -315,3 +315,25 @@ def test_of_more_points_than_pixels_the_extremes_are_drawn(plot):
     image, top = rendered(plot), plot.point(31_234, 0.9).toPoint()
     around = [rgb(image.pixelColor(top.x() + dx, top.y())) for dx in (-2, -1, 0, 1, 2)]
     assert any(blue > red + 30 for red, _, blue in around)
+
+
+def test_of_what_was_drawn_before_nothing_stays(qtbot, plot):
+    # the same items are drawn again: marks and lines, of other styles, numbers and counts of points
+    many = np.arange(1.0, 8.0, 0.01)
+    others = (
+        Figure(x=figure().x, series=(Series("one", many, np.sin(many), "query", "dotted"),)),
+        figure(2),
+        Figure(x=Axis(log=True), series=(LOW, HIGH, Series("plain", X, X * X)), names="legend"),
+        figure(),
+    )
+    for theme in (DARK, LIGHT):
+        for other in others:
+            fresh = Plot("Quality over length", 260)
+            qtbot.addWidget(fresh)
+            fresh.resize(plot.size())
+            fresh.show()
+            for each in (plot, fresh):
+                each.set_theme(theme)
+                each.set_figure(other)
+            QApplication.processEvents()
+            assert plot.grab().toImage() == fresh.grab().toImage()
