@@ -190,6 +190,7 @@ claim = "One has a loss."
 source = "none"
 task = "copy:3"
 steps = 10
+seconds = 1
 set = {{ width = 16, heads = 2, layers = 1, batch = 8 }}
 runs = [{{ name = "one" }}, {{ name = "another", set = {{ positions = "none" }} }}]
 holds = [{{ measure = "training loss", run = "one", at_most = {most} }}]

@@ -18,6 +18,7 @@ from explorer.widgets.number_field import RealBox, WholeBox
 from explorer.widgets.page import wrapped
 from explorer.widgets.role import set_role
 from explorer.widgets.segments import Segments
+from explorer.widgets.token_text import isolated
 from explorer.widgets.whole_list_box import WholeListBox
 from models.files.catalogue import TUNABLE
 from models.protocol.training_messages import MOST_PROMPT, MOST_TEXT, AskedTuning, Tuned
@@ -206,7 +207,7 @@ class FineTunePage(QWidget):
         """Which checkpoint goes on learning where no other is chosen, and what is gone on from where nothing is."""
         self.open_reference = reference
         if self.checkpoint.itemText(0) != title:
-            self.checkpoint.setItemText(0, title or "the one that is open")
+            self.checkpoint.setItemText(0, isolated(title) or "the one that is open")
         self._usual_prompt = text if len(text) <= MOST_PROMPT else ""
         self.prompt.setPlaceholderText(self._usual_prompt or "A beginning, a sentence to translate, or one with masks")
 

@@ -26,7 +26,7 @@ SOONEST, LATEST = 40, 600
 """ms between a change and its picture."""
 _SHARE = 4
 """After a picture the window has this many times as long for all else: mirroring takes a fifth of it, but where one
-picture takes a sixth of a second. Measured at 1920 x 1080: 2 to 30 ms, by panel."""
+picture takes a sixth of a second. Measured at 1920 x 1080: 2 to 30 ms, by panel; Positions 134."""
 
 _MOVED = 500
 """ms: by then the windows of a screen that was unplugged are on another."""
@@ -77,7 +77,11 @@ class Audience(QObject):
         window.installEventFilter(self)
         app = QGuiApplication.instance()
         assert isinstance(app, QGuiApplication)
-        app.screenRemoved.connect(lambda _: QTimer.singleShot(_MOVED, self, self._uncover))
+        self._moves = QTimer(self)
+        self._moves.setSingleShot(True)
+        self._moves.setInterval(_MOVED)
+        self._moves.timeout.connect(self._uncover)
+        app.screenRemoved.connect(self._on_screen_removed)  # not a lambda: it would be called after this has gone
 
     @property
     def is_open(self) -> bool:
@@ -109,6 +113,9 @@ class Audience(QObject):
         self._window.activateWindow()
         self._picture.start(0)
         self.changed.emit()
+
+    def _on_screen_removed(self) -> None:
+        self._moves.start()
 
     def _uncover(self) -> None:
         """The projector is gone, and what was on it covers the teacher's window: it becomes one beside it."""
