@@ -52,6 +52,8 @@ class TrainingLink(QObject):
         self._process: TrainingProcess | None = None
         self._ending: list[TrainingProcess] = []  # of trainings that were replaced
         self._folder: Path | None = None
+        self.keeps_unsaved = False
+        """Whether what is not saved stays for another window; else it goes with this one."""
         self._is_unsaved = False
         self._is_stopped = False
         self._said.connect(self._on_said, Qt.ConnectionType.QueuedConnection)
@@ -83,14 +85,14 @@ class TrainingLink(QObject):
         threading.Thread(target=look, name="trainings left", daemon=True).start()
 
     def stop(self, timeout: float) -> bool:
-        """End the process; whether that was done within `timeout` seconds. The folder goes when all in it is saved.
+        """End the process; whether that was done within `timeout` seconds. The folder goes, but for one that is kept.
 
         With a timeout of 0 it is only told; another call waits, and kills what does not end.
         """
         self._is_stopped = True
         has_ended = end_all([*self._ending, *([] if self._process is None else [self._process])], timeout)
         if has_ended and self._folder is not None:
-            if not self._is_unsaved:
+            if not (self.keeps_unsaved and self._is_unsaved):
                 training_folders.remove(self._folder)
             self._folder = None
         return has_ended

@@ -129,7 +129,6 @@ class Contents(QWidget):
         """Begin to load (unless a session file says what), and make the panels that are not seen first."""
         if loads:
             self.session.start()
-        self.training.look_for_left()
         self._open_panels_in_turn()
 
     def stop(self, patience: float) -> bool:

@@ -239,6 +239,9 @@ class MainWindow(Shell):
             self.sessions.open_path(session, failed=self.session.start)
         if self.autosave is not None:
             self.autosave.offer()
+        if self._remembers:
+            self.contents.training.keeps_unsaved = True
+            self.contents.training.look_for_left()
         is_first = session is None and not self.first_text and self.session.state.document.checkpoint == FIRST
         if self._remembers and is_first and self.settings.tour in ("new", "later"):
             self.tour.offer()

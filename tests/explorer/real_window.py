@@ -51,12 +51,16 @@ def look_put_back() -> Iterator[None]:
 
 @contextmanager
 def opened_window(
-    checkpoint: str = "story-gpt", text: str = EXAMPLE, arrangement: Arrangement = "heads"
+    checkpoint: str = "story-gpt", text: str = EXAMPLE, arrangement: Arrangement = "heads", remembers: bool = False
 ) -> Iterator[MainWindow]:
-    """A light window of 1280 x 800 that shows `text`; closed at the end, and the application's look put back."""
+    """A light window of 1280 x 800 that shows `text`; closed at the end, and the application's look put back.
+
+    One that `remembers` writes settings: it needs a folder of its own for them.
+    """
     with look_put_back():
         state = State(Document(checkpoint=checkpoint, text=text))
-        window = MainWindow(state, Settings(theme="light"), remembers=False)
+        settings = Settings(theme="light", tour="never" if remembers else "new")
+        window = MainWindow(state, settings, remembers=remembers)
         window.dock_host.arrange(1.0, arrangement)
         window.resize(1280, 800)
         window.show()

@@ -34,6 +34,7 @@ _BABBLES = """def serve():
 class Linked:
     def __init__(self) -> None:
         self.session, self.link = Session(), TrainingLink()
+        self.link.keeps_unsaved = True
         connect_training(self.session, self.link)
 
     @property

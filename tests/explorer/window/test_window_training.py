@@ -68,7 +68,8 @@ def test_it_learns_pauses_takes_a_batch_stops_and_closes_while_it_learns(qapp, s
         assert_is_the_models_own(window)
         click(panel.pause, panel.pause.rect().center())  # now “Go on”
         wait_until(lambda: of(window).step > step + 1)
-    assert folder.is_dir()  # nothing of it was saved
+    assert not folder.exists()  # a window that remembers nothing leaves nothing
+    assert list(training_folders.trainings_folder().iterdir()) == []
 
 
 def test_by_keys_alone_it_is_trained_stopped_and_saved(qapp, settings_folder, tmp_path, monkeypatch):
@@ -131,14 +132,18 @@ def test_a_recurrent_model_learns_and_each_step_opens(qapp, settings_folder):
 
 def test_the_next_window_offers_what_was_not_saved_and_goes_on_with_it(qapp, settings_folder):
     asked = Asked("copy:4", (("width", "16"), ("heads", "2"), ("layers", "1")), seconds=None, steps=1_000_000)
-    with opened_window() as window:
+    with opened_window(remembers=True) as window:
         window.session.dispatch(Train(asked))
         wait_until(lambda: window.session.state.learning is not None and of(window).snapshot >= 20)
     (path,) = training_folders.trainings_folder().iterdir()
     host, pid = owners.own_mark().rsplit("-", 2)[:2]
     path.rename(path.with_name(f"{host}-{pid}-1-1"))  # as a process would have named it that has ended
 
-    with opened_window() as window:
+    with opened_window() as window:  # of a picture, a check or a notebook: it is not asked about
+        wait_until(window.has_all_panels)
+        QTest.qWait(300)
+        assert not window.contents.training_bar.isVisible()
+    with opened_window(remembers=True) as window:
         bar, panel = window.contents.training_bar, panel_of(window, PlaygroundPanel)
         wait_until(bar.isVisible)
         assert "A model that was not saved is kept" in bar.text
