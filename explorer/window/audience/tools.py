@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from PySide6.QtCore import QEvent, QObject, QRect, QRectF, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QPointF, QRect, QRectF, Qt, Signal
 from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QMainWindow
 
@@ -50,6 +50,7 @@ class PresenterTools(QObject):
         """Whether a second window shows the panels: then the teacher's own goes on while that is frozen or black."""
         self._ink: dict[str, tuple[Stroke, ...]] = {}
         self._place = QRect()
+        self._mouse: QPointF | None = None  # where it is in the window; None outside
         self.overlay = Overlay(window)
         self.toolbar = Toolbar(window)
         self.overlay.pen_down.connect(self._on_pen_down)
@@ -125,6 +126,7 @@ class PresenterTools(QObject):
         """Where in the window the panels are that the audience sees."""
         if place != self._place:
             self._place = place
+            self.marks = replace(self.marks, pointer=self._pointer())  # what is laid out anew moves under the mouse
             self._show()
 
     def set_theme(self, theme: Theme) -> None:
@@ -161,13 +163,19 @@ class PresenterTools(QObject):
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if self.is_on and isinstance(event, QMouseEvent) and event.type() == QEvent.Type.MouseMove:
             where = event.position()
-            self._set(replace(self.marks, pointer=share(where, QRectF(self._place)) if self.marks.tool else None))
+            self._mouse = where
+            self._set(replace(self.marks, pointer=self._pointer()))
             is_near = where.y() > self._window.height() * (1 - _NEAR) and not event.buttons()
             if is_near and not self.overlay.marks.is_black:
                 self.toolbar.come(self._place)
         elif event.type() == QEvent.Type.Leave:
+            self._mouse = None
             self._set(replace(self.marks, pointer=None))
         return False
+
+    def _pointer(self) -> Point | None:
+        """Where the mouse is in the place of the panels, while it holds a tool."""
+        return share(self._mouse, QRectF(self._place)) if self.marks.tool and self._mouse is not None else None
 
     def _on_pen_down(self, point: Point) -> None:
         self._set(replace(self.marks, strokes=(*self.marks.strokes, (point,))[-_MOST_STROKES:]))
