@@ -60,6 +60,15 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     return report
 
 
+@pytest.fixture(scope="session", autouse=True)
+def settings_of_the_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A settings folder for fixtures that outlive a test, which `settings_folder` comes too late for."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not os.environ.get("ATTENTION_EXPLORER_HOME"):
+            patch.setenv("ATTENTION_EXPLORER_HOME", str(tmp_path_factory.mktemp("home")))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def settings_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty settings folder for this test alone; caches go below it too."""
