@@ -195,4 +195,5 @@ def test_the_list_of_plain_words_names_no_term():
     terms = {word.casefold() for entry in glossary().entries for word in entry.words if len(word) > 1}
     added = Path(__file__).with_name("plain_words.txt").read_text(encoding="utf-8").split()
     assert not terms & set(added)
+    assert not {*resource("languages/en.txt").read_text(encoding="utf-8").split()} & set(added)
     assert added == sorted(set(added))
