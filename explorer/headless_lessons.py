@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -75,9 +75,7 @@ def checked(window: MainWindow, path: Path) -> Iterator[tuple[str, bool]]:
 
 def _wait(window: MainWindow, guide: LessonGuide) -> str:
     """Until the step is on screen; a sentence where it does not come."""
-    from PySide6.QtCore import QDeadlineTimer
-
-    from explorer.window.waiting import wait_for
+    from explorer.window.waiting import wait_within
 
     def has_failed() -> bool:
         notice = window.session.state.notice
@@ -86,7 +84,7 @@ def _wait(window: MainWindow, guide: LessonGuide) -> str:
     def is_over() -> bool:
         return has_failed() or (guide.is_settled and window.is_settled())
 
-    in_time = wait_for(is_over, QDeadlineTimer(int(SECONDS_A_STEP * 1000)))
+    in_time = wait_within(SECONDS_A_STEP, is_over)
     notice = window.session.state.notice
     if in_time:
         return notice.text if notice is not None and has_failed() else ""
@@ -94,17 +92,10 @@ def _wait(window: MainWindow, guide: LessonGuide) -> str:
     return f"it is not on screen after {SECONDS_A_STEP:.0f} seconds{said}"
 
 
-def _comes(condition: Callable[[], bool]) -> bool:
-    """Whether it is so once the panels are laid out."""
-    from PySide6.QtCore import QDeadlineTimer
-
-    from explorer.window.waiting import wait_for
-
-    return wait_for(condition, QDeadlineTimer(int(SECONDS_TO_LAY_OUT * 1000)))
-
-
 def _said_otherwise(window: MainWindow, guide: LessonGuide) -> str:
     """What of the step on screen is not so; "" where all is."""
+    from explorer.window.waiting import wait_within
+
     step = guide.step
     assert step is not None
     scene, state = step.show, window.session.state
@@ -143,7 +134,7 @@ def _said_otherwise(window: MainWindow, guide: LessonGuide) -> str:
     ask = step.ask
     if ask is None:
         return ""
-    if (ask.click or ask.cells) and not _comes(lambda: guide.covers.takes_clicks):
+    if (ask.click or ask.cells) and not wait_within(SECONDS_TO_LAY_OUT, lambda: guide.covers.takes_clicks):
         return "there is no row on screen to click in"
     if ask.options and len(ask.right_options(figures)) != 1:
         found = ", ".join(f"{name} is {figures[name]!r}" for name in sorted(figures))

@@ -194,11 +194,9 @@ def _open_window() -> MainWindow:
 
 
 def _settle(window: MainWindow) -> None:
-    from PySide6.QtCore import QDeadlineTimer
+    from explorer.window.waiting import wait_within
 
-    from explorer.window.waiting import wait_for
-
-    if not wait_for(window.is_settled, QDeadlineTimer(int(_WINDOW_SECONDS * 1000))):
+    if not wait_within(_WINDOW_SECONDS, window.is_settled):
         raise TimeoutError(f"the window has not settled within {_WINDOW_SECONDS:.0f} seconds")
     notice = window.session.state.notice
     if notice is not None and notice.kind == "error":
@@ -245,17 +243,14 @@ def _train(window: MainWindow, folder: Path) -> str:
 
 def _trained(window: MainWindow, is_there: Callable[[TrainingState], bool]) -> TrainingState:
     """The window's training once it has come so far."""
-    from PySide6.QtCore import QDeadlineTimer
-
-    from explorer.window.waiting import wait_for
+    from explorer.window.waiting import wait_within
 
     def training() -> TrainingState:
         found = window.session.state.learning
         assert found is not None
         return found
 
-    deadline = QDeadlineTimer(int(_WINDOW_SECONDS * 1000))
-    if not wait_for(lambda: training().phase == "failed" or is_there(training()), deadline):
+    if not wait_within(_WINDOW_SECONDS, lambda: training().phase == "failed" or is_there(training())):
         raise TimeoutError(f"the training is still {training().phase} after {_WINDOW_SECONDS:.0f} seconds")
     if training().phase == "failed":
         raise RuntimeError(training().sentence)

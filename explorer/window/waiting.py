@@ -17,3 +17,8 @@ def wait_for(is_so: Callable[[], bool], deadline: QDeadlineTimer) -> bool:
             return False
         QApplication.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents)
     return True
+
+
+def wait_within(seconds: float, is_so: Callable[[], bool]) -> bool:
+    """The same for so many seconds at most."""
+    return wait_for(is_so, QDeadlineTimer(int(seconds * 1000)))
