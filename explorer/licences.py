@@ -104,6 +104,10 @@ def collected(names: Iterable[str]) -> str:
         for text in one.texts:
             texts.setdefault(text, []).append(one.name)
     for text, users in texts.items():
-        fenced = text.replace("```", "'''")
-        lines += [f"## {', '.join(dict.fromkeys(users))}", "", "```", fenced, "```", ""]
+        lines += chapter(", ".join(dict.fromkeys(users)), text)
     return "\n".join(lines)
+
+
+def chapter(whose: str, text: str) -> list[str]:
+    """Lines of Markdown that show a licence as it is."""
+    return [f"## {whose}", "", "```", text.replace("```", "'''"), "```", ""]

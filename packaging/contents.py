@@ -82,17 +82,21 @@ def made_folder() -> str:
     return os.environ.get("ATTENTION_EXPLORER_MADE", str(ROOT / "build" / "made"))
 
 
+def required() -> list[str]:
+    """The lines of pyproject.toml: what is required, and what the extras add to it."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    return [*project["dependencies"], *(line for name in EXTRAS for line in extras[name])]
+
+
 def requirements() -> tuple[str, ...]:
     """Every distribution that the program stands on, by its normalized name: those in pyproject.toml and theirs.
 
     Raises:
         ValueError: one of pyproject.toml is not installed, and what is frozen would lack it.
     """
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    extras = project["optional-dependencies"]
-    lines = [*project["dependencies"], *(line for name in EXTRAS for line in extras[name])]
-    found = tuple(licences.installed(lines))
-    lacking = {canonicalize_name(Requirement(line).name) for line in lines} - set(found)
+    found = tuple(licences.installed(required()))
+    lacking = {canonicalize_name(Requirement(line).name) for line in required()} - set(found)
     if lacking:
         raise ValueError(f"not installed: {', '.join(sorted(lacking))}. Run: pip install '.[{','.join(EXTRAS)}]'")
     return found
@@ -119,7 +123,7 @@ NOT_FROZEN = frozenset(
         "typing-inspection",
     )
 )
-"""Requirements of others whose modules are not in the bundle (EXCLUDED_MODULES)."""
+"""Requirements of others that stay out of the bundle (`excluded_modules`)."""
 
 
 def frozen() -> tuple[str, ...]:

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import tomllib
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 from packaging.requirements import Requirement
 
-ROOT = Path(__file__).resolve().parents[1]
-EXTRAS = ("gguf", "adapters", "spread")
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import contents
+
 IMPORTED = {"PySide6-Essentials": "PySide6.QtWidgets", "pillow": "PIL.Image"}
 """What is imported of a distribution where that is not called as it is."""
 
@@ -26,9 +27,7 @@ _TIMED = "import time, importlib; importlib.import_module({!r}); print(time.proc
 
 def requirements() -> list[str]:
     """Names of what is required, and of what the extras add to it, as pyproject.toml orders them."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    lines = [*project["dependencies"], *(one for extra in EXTRAS for one in project["optional-dependencies"][extra])]
-    return list(dict.fromkeys(Requirement(line).name for line in lines))
+    return list(dict.fromkeys(Requirement(line).name for line in contents.required()))
 
 
 def size(name: str) -> int:

@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from explorer.licences import chapter
+
 DOCUMENTS = Path("/usr/share/doc")
 
 
@@ -54,8 +56,7 @@ def licences(packages: Iterable[SystemPackage]) -> str:
     ]
     lines += ["", *(f"- {one.name} {one.version}: {', '.join(one.libraries)}" for one in found), ""]
     for one in found:
-        text = one.copyright.replace("```", "'''").strip()
-        lines += [f"## {one.name}", "", "```", text, "```", ""]
+        lines += chapter(one.name, one.copyright.strip())
     return "\n".join(lines)
 
 
