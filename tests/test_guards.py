@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 CULPRITS = """
 import os, threading, warnings
+import pytest
 from PySide6.QtCore import QObject, QTimer, Signal, qWarning
 from PySide6.QtWidgets import QLabel
 
@@ -34,6 +36,14 @@ def test_clean(qtbot):
 def test_settings_are_apart(settings_folder):
     assert os.environ["ATTENTION_EXPLORER_HOME"] == str(settings_folder)
     assert not any(settings_folder.iterdir())
+
+@pytest.fixture(scope="module")
+def home_of_the_file():
+    return os.environ.get("ATTENTION_EXPLORER_HOME")
+
+def test_settings_of_a_file_are_apart(home_of_the_file, settings_folder):
+    assert os.path.isdir(home_of_the_file)
+    assert home_of_the_file != str(settings_folder)
 
 def test_expected_exception(qtbot, unhandled_exceptions):
     source = Source()
@@ -77,6 +87,7 @@ def test_fails_once(qapp):
 EXPECTED = {
     "test_clean": {"PASSED"},
     "test_settings_are_apart": {"PASSED"},
+    "test_settings_of_a_file_are_apart": {"PASSED"},
     "test_expected_exception": {"PASSED"},
     "test_leaks_thread": {"PASSED", "ERROR"},  # passed its call, then an error at teardown
     "test_leaks_window": {"PASSED", "ERROR"},
@@ -96,7 +107,8 @@ def test_each_guard_fails_its_culprit(tmp_path: Path) -> None:
         shutil.copy(ROOT / "tests" / name, tmp_path / "tests")
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     command = [sys.executable, "-m", "pytest", "-rA", "-p", "no:cacheprovider", "--color=no", "tests"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    unset = {name: value for name, value in os.environ.items() if name != "ATTENTION_EXPLORER_HOME"}
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, env=unset)
     outcomes: dict[str, set[str]] = {}
     for outcome, name in re.findall(r"^(PASSED|FAILED|ERROR) \S+::(\w+)", done.stdout, flags=re.MULTILINE):
         outcomes.setdefault(name, set()).add(outcome)
