@@ -50,11 +50,14 @@ def gradients(curves: Curves) -> Figure:
     parts = [name for name, _ in norms[-1].gradients] if norms else []
     if len(parts) > _MOST_PARTS:
         parts = [parts[i] for i in np.linspace(0, len(parts) - 1, _MOST_PARTS).round().astype(int)]
-    found = []
-    for number, part in enumerate(parts):
-        there = [(p.step, length) for p in norms for name, length in p.gradients if name == part and length > 0]
-        steps, lengths = [step for step, _ in there], [length for _, length in there]
-        found.append(_series(part, steps, lengths, _ROLES[number % len(_ROLES)], 1.8))
+    steps: dict[str, list[int]] = {part: [] for part in parts}
+    lengths: dict[str, list[float]] = {part: [] for part in parts}
+    for point in norms:
+        for part, length in point.gradients:
+            if part in steps and length > 0:
+                steps[part].append(point.step)
+                lengths[part].append(length)
+    found = [_series(part, steps[part], lengths[part], role, 1.8) for part, role in zip(parts, _ROLES, strict=False)]
     return Figure(Axis("step", whole=True), Axis("gradient length by part", log=True), tuple(found), names="legend")
 
 

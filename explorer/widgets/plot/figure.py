@@ -130,6 +130,18 @@ class Figure:
     def value_text(self, y: float) -> str:
         return self.y.text(y) if self.y.text is not None else value_text(y)
 
+    def longest_texts(self, series: Series) -> list[str]:
+        """The values of `series` in words, without most of those that are no longer than another."""
+        values = series.y.astype(float)
+        if self.y.text is not None:
+            return [self.y.text(y) for y in values.tolist()]
+        # the sign and the power of ten decide, but for what is rounded up to the next power: the largest of its kind
+        values = values[np.argsort(np.abs(values))]
+        with np.errstate(divide="ignore"):
+            powers = np.floor(np.log10(np.abs(values)))
+        kinds = zip(np.signbit(values).tolist(), powers.tolist(), strict=True)
+        return [value_text(y) for y in dict(zip(kinds, values.tolist(), strict=True)).values()]
+
     def places(self) -> Values:
         """Every x at which something can be read, ascending, (places,)."""
         return _union(self.named)

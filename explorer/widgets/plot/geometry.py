@@ -103,8 +103,9 @@ class Geometry:
         if self.figure.names != "legend":
             return []
         x, y, places = PAD, self.line + 4, []
+        widest = str.maketrans(dict.fromkeys("0123456789", max("0123456789", key=self.metrics.horizontalAdvance)))
         for series in self.figure.named:
-            texts = (self.figure.value_text(float(y)) for y in series.y)
+            texts = {text.translate(widest) for text in self.figure.longest_texts(series)}
             longest = max(map(self.metrics.horizontalAdvance, texts), default=0.0)
             width = LEGEND_KEY + self.metrics.horizontalAdvance(f"{series.name}  ") + longest
             if x > PAD and x + width > self.size.width() - PAD:

@@ -7,14 +7,15 @@ from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt
-from PySide6.QtGui import QColor
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFontMetricsF
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from explorer.theme import DARK, LIGHT
+from explorer.widgets.number_text import value_text
 from explorer.widgets.plot.figure import Axis, Counts, Figure, Note, Rule, Series
-from explorer.widgets.plot.geometry import Geometry
+from explorer.widgets.plot.geometry import LEGEND_KEY, Geometry
 from explorer.widgets.plot.labels import labels_of
 from explorer.widgets.plot.plot import Plot
 from tests.explorer.widgets.pictures import rendered, rgb
@@ -123,6 +124,21 @@ def test_hovering_reads_and_leaving_forgets(plot):
     QApplication.sendEvent(plot, QEvent(QEvent.Type.Leave))
     assert plot.readout() == ""
     assert rendered(plot) == calm
+
+
+def test_the_legend_has_room_for_each_value(qtbot):
+    rng = np.random.default_rng(0)
+    ends = [0.0, -0.0, 9.9996, 99.996, 9999.96, 0.99996, 1.0, 1000.0, 10_000.0, 1e-4, np.inf, -np.inf, np.nan]
+    y = np.array([*ends, *(rng.choice([-1, 1], 3000) * 10 ** rng.uniform(-9, 9, 3000))])
+    for some in (y, np.array([9.5, 9.9996, 2.0]), y[13:40], abs(y[13:]), y[(abs(y) > 0.5) & (abs(y) < 20)], y[:0]):
+        series = Series("a", np.arange(len(some)), some)
+        shown = Figure(series=(series,), names="legend")
+        lengths = {len(value_text(value)) for value in some.tolist()}
+        assert max(map(len, shown.longest_texts(series)), default=0) == max(lengths, default=0)
+        (place,) = Geometry(shown, QApplication.font(), QSize(600, 300)).legend
+        metrics = QFontMetricsF(QApplication.font())
+        for value in some.tolist():
+            assert metrics.horizontalAdvance(f"a  {value_text(value)}") <= place.width() - LEGEND_KEY + 1e-6
 
 
 def test_without_a_legend_the_readout_names_the_values_there(plot):
