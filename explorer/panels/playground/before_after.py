@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QGridLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
 
+from explorer.panels.playground.pairs import Pairs
 from explorer.panels.playground.words import losses, standing
 from explorer.session.training import TrainingState
 from explorer.widgets.page import wrapped
 
-_TWO_COLUMNS = 380  # pixels from which on the two stand beside each other
+_TWO_COLUMNS = 380  # pixels
+_GAP = 8
 
 
 class BeforeAfter(QWidget):
@@ -24,17 +25,14 @@ class BeforeAfter(QWidget):
         self.compare = QPushButton("Compare the two")
         self.compare.setToolTip("Show every head of the model before and after, in Compare")
         self.compare.clicked.connect(lambda: self.compared.emit())
-        self._grid = QGridLayout()
-        self._grid.setSpacing(8)
-        self._columns = 0
+        self._sides = Pairs((self.before, self.after), _TWO_COLUMNS, _GAP)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(6)
         for label in (self.losses, self.standing, self.sentence):
             column.addWidget(label)
-        column.addLayout(self._grid)
+        column.addWidget(self._sides)
         column.addWidget(self.compare, 0, Qt.AlignmentFlag.AlignLeft)
-        self._arrange(1)
         self.show_training(None)
 
     def show_training(self, training: TrainingState | None) -> None:
@@ -49,26 +47,11 @@ class BeforeAfter(QWidget):
             label.setText(text)
             label.setVisible(bool(text))
         wrote = training.wrote
-        for side in (self.before, self.after):
-            side.setVisible(wrote is not None)
+        self._sides.setVisible(wrote is not None)
         if wrote is not None:
             self.before.show_text("Before", wrote.prompt, wrote.before)
             self.after.show_text(f"After step {wrote.step:,}", wrote.prompt, wrote.after)
         self.compare.setVisible(training.step > 0)
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._arrange(2 if self.width() >= _TWO_COLUMNS else 1)
-
-    def _arrange(self, columns: int) -> None:
-        if columns == self._columns:
-            return
-        self._columns = columns
-        for number, side in enumerate((self.before, self.after)):
-            self._grid.removeWidget(side)
-            self._grid.addWidget(side, number // columns, number % columns)
-        self._grid.setColumnStretch(0, 1)
-        self._grid.setColumnStretch(1, columns - 1)
 
 
 class _Side(QWidget):

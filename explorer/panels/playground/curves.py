@@ -27,13 +27,14 @@ class CurvesPage(QWidget):
         self.plots = [Plot(name, 230 if name in _WITH_MANY else 170, grows=True) for name in _NAMES]
         for plot in self.plots:
             plot.set_empty_text(_EMPTY)
+        self._grid = PlotGrid(self.plots)
         self._curves: Curves | None = None
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 2, 6, 4)
         column.setSpacing(6)
         for label in (self.right, self.standing, self.sentence):
             column.addWidget(label)
-        column.addWidget(PlotGrid(self.plots), 1)
+        column.addWidget(self._grid, 1)
         self.show_training(None)
 
     def show_training(self, training: TrainingState | None) -> None:
@@ -50,6 +51,5 @@ class CurvesPage(QWidget):
         if curves is self._curves:
             return
         self._curves = curves
-        for plot, figure in zip(self.plots, _FIGURES, strict=True):
-            plot.set_figure(figure(curves))
+        self._grid.show_figures(lambda: [figure(curves) for figure in _FIGURES])
         self.plots[-1].setVisible(any(point.states for point in curves.norms[-1:]))

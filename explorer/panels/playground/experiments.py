@@ -114,8 +114,7 @@ class ExperimentsPage(QWidget):
         self._state = experiment
         self.stop.setEnabled(experiment is not None and experiment.is_under_way and not experiment.is_stopping)
         here = experiment if experiment is not None and experiment.prepared.name == self.prepared.name else None
-        for plot, figure in zip(self.plots, _FIGURES, strict=True):
-            plot.set_figure(figure(here))
+        self.grid.show_figures(lambda: [figure(here) for figure in _FIGURES])
         if here is None:
             self.table.show_figures((), {})
             self.models.show_models((), ())

@@ -1,36 +1,41 @@
-"""Plots beside each other where there is room, else under each other."""
+"""Plots beside each other where there is room, whose figures are made when they can be seen."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QGridLayout, QWidget
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QWidget
 
+from explorer.panels.playground.pairs import Pairs
+from explorer.widgets.plot.figure import Figure
 from explorer.widgets.plot.plot import Plot
 
-_TWO_COLUMNS = 760  # pixels from which on plots stand in pairs
+_TWO_COLUMNS = 760  # pixels
+_GAP = 10
+
+Figures = Callable[[], Iterable[Figure]]
 
 
-class PlotGrid(QWidget):
+class PlotGrid(Pairs):
     def __init__(self, plots: Sequence[Plot], parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(plots, _TWO_COLUMNS, _GAP, parent)
         self._plots = tuple(plots)
-        self._columns = 0
-        self._grid = QGridLayout(self)
-        self._grid.setContentsMargins(0, 0, 0, 0)
-        self._grid.setSpacing(10)
-        self._arrange(1)
+        self._coming: Figures | None = None
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._arrange(2 if self.width() >= _TWO_COLUMNS else 1)
+    def show_figures(self, figures: Figures) -> None:
+        """Show those that `figures` gives, one in each plot; it is not called while nobody can see them."""
+        self._coming = figures
+        if self.isVisible():
+            self._draw()
 
-    def _arrange(self, columns: int) -> None:
-        if columns == self._columns:
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._draw()
+
+    def _draw(self) -> None:
+        if self._coming is None:
             return
-        self._columns = columns
-        for number, plot in enumerate(self._plots):
-            self._grid.removeWidget(plot)
-            self._grid.addWidget(plot, number // columns, number % columns, Qt.AlignmentFlag(0))
+        for plot, figure in zip(self._plots, self._coming(), strict=True):
+            plot.set_figure(figure)
+        self._coming = None

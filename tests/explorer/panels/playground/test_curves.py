@@ -62,3 +62,17 @@ def test_the_plot_of_states_is_there_for_a_recurrent_model_alone(qtbot):
     page.show_training(None)
     assert not states.isVisible()
     assert figures.states(Curves()).is_empty
+
+
+def test_what_was_learned_while_other_pages_were_in_front_is_there(qtbot):
+    page = CurvesPage()
+    qtbot.addWidget(page)
+    page.resize(700, 900)
+    for steps in (3, 5):
+        page.show_training(trained(steps, width="16", heads="2", layers="1"))
+    page.show()
+    assert page.plots[0].figure.series[0].x.tolist() == [1, 2, 3, 4, 5]
+    page.hide()
+    page.show_training(trained(7, width="16", heads="2", layers="1"))
+    page.show()
+    assert page.plots[0].figure.series[0].x.tolist() == [1, 2, 3, 4, 5, 6, 7]
