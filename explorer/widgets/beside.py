@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
 
 from explorer.widgets.flow_layout import FlowLayout
 
@@ -25,6 +25,13 @@ def flowing(*widgets: QWidget, gap: int = 6) -> QWidget:
     for widget in widgets:
         lines.addWidget(widget)
     return row
+
+
+def named(label: str | QLabel, field: QWidget) -> QWidget:
+    """A field after its name."""
+    shown = QLabel(label) if isinstance(label, str) else label
+    shown.setBuddy(field)
+    return flowing(shown, field)
 
 
 def below(*widgets: QWidget) -> QWidget:

@@ -12,11 +12,11 @@ from explorer.panels.playground import experiment_figures, experiment_words
 from explorer.panels.playground.open_runs import OpenRuns
 from explorer.panels.playground.plot_grid import PlotGrid
 from explorer.panels.playground.runs_table import RunsTable
+from explorer.panels.playground.training_form import seed_box
 from explorer.paths import resource
 from explorer.session.experiment import ExperimentState
-from explorer.widgets.beside import flowing
+from explorer.widgets.beside import flowing, named
 from explorer.widgets.choices_kept import Choice, data_choice
-from explorer.widgets.number_field import WholeBox
 from explorer.widgets.page import wrapped
 from explorer.widgets.plot.plot import Plot
 from explorer.widgets.whole_list_box import WholeListBox
@@ -73,9 +73,7 @@ class ExperimentsPage(QWidget):
         self.experiment.setToolTip("What is compared")
         for prepared in self._experiments.values():
             self.experiment.addItem(prepared.title, prepared.name)
-        self.seed = WholeBox()
-        self.seed.setRange(0, 999_999)
-        self.seed.setAccessibleName("Seed")
+        self.seed = seed_box()
         self.seed.setToolTip("Decides the first weights and the rows of every run: the same seed, the same runs")
         self.run, self.stop = QPushButton("Run"), QPushButton("Stop")
         self.run.setProperty("role", "primary")
@@ -86,9 +84,7 @@ class ExperimentsPage(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 2, 6, 4)
         column.setSpacing(8)
-        label = QLabel("Seed")
-        label.setBuddy(self.seed)
-        column.addWidget(flowing(self.experiment, flowing(label, self.seed), self.run, self.stop))
+        column.addWidget(flowing(self.experiment, named("Seed", self.seed), self.run, self.stop))
         for text in (self.compares, self.look_for, self.cost, self.standing, self.remarks, self.verdict, self.checks):
             column.addWidget(text)
         column.addWidget(self.notices)

@@ -4,38 +4,29 @@ from __future__ import annotations
 
 import random
 
-from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
 
 from explorer.panels.playground.fields import SwitchField
 from explorer.panels.playground.switches import GROUPS, Model
-from explorer.widgets.beside import below, flowing
-from explorer.widgets.choices_kept import Choice, data_choice, text_choice
-from explorer.widgets.notes_field import NotesField
+from explorer.panels.playground.training_form import TrainingForm
+from explorer.widgets.beside import below, flowing, named
+from explorer.widgets.choices_kept import Choice, data_choice
 from explorer.widgets.number_field import WholeBox
 from explorer.widgets.page import wrapped
-from explorer.widgets.role import set_role
 from explorer.widgets.segments import Segments
 from explorer.widgets.whole_list_box import WholeListBox
-from models.protocol.training_messages import MOST_TEXT, Asked
+from models.protocol.training_messages import Asked
 from models.textbook.tasks import TASKS, Row, Task
 
 TEXT = "text"
 _FIRST = "reverse"
-_SETTLED = 250  # ms: what is typed has come to rest
-SECONDS, STEPS = range(2)
 TRANSFORMER, RECURRENT = range(2)
 _MODELS: tuple[Model, Model] = ("transformer", "recurrent")
 
 
-class Form(QWidget):
-    changed = Signal()
-    """What is asked for is something else, and has come to rest."""
-    refused = Signal(str)
-    """A sentence: what was pasted is too long."""
-
+class Form(TrainingForm):
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(1000, 10_000_000, parent)
         self._build_task()
         self.model = Segments(
             (
@@ -44,26 +35,11 @@ class Form(QWidget):
             ),
             "Model",
         )
-        self.seed = WholeBox()
-        self.seed.setRange(0, 999_999)
         self.seed.setToolTip("Decides the first weights, the rows and the dropout: the same seed, the same model")
-        self.limit = Segments(
-            (("Seconds", "Train so long; pauses are not counted"), ("Steps", "Train so many batches")), "How long"
-        )
-        self.seconds, self.steps = WholeBox(), WholeBox()
-        for box, value, most in ((self.seconds, 60, 86_400), (self.steps, 1000, 10_000_000)):
-            box.setRange(1, most)
-            box.setValue(value)
-            box.setAccessibleName("How long")
         self._groups = [(title, [SwitchField(switch) for switch in group]) for title, group in GROUPS]
         self.fields = [field for _, group in self._groups for field in group]
         self.set_back = QPushButton("Set back")
         self.set_back.setToolTip("All switches of the model as they are at first")
-        self.sentence = wrapped()
-        self._settled = QTimer(self)
-        self._settled.setSingleShot(True)
-        self._settled.setInterval(_SETTLED)
-        self._settled.timeout.connect(self.changed)
         self._lay_out()
         self._connect()
         self._show_task()
@@ -83,9 +59,7 @@ class Form(QWidget):
         self.counts = QLabel()
         self.counts.setBuddy(self.difficulty)
         self.example = wrapped(role="dim")
-        self.text = NotesField(MOST_TEXT)
         self.text.setPlaceholderText("Paste a text here, of a thousand characters or more. Its last tenth is held out.")
-        self.text.setAccessibleName("The text to learn from")
         self.text.setMinimumHeight(90)
         self.text.setMaximumHeight(140)
 
@@ -93,11 +67,11 @@ class Form(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 2, 6, 4)
         column.setSpacing(8)
-        column.addWidget(flowing(_named("Task", self.task), _named(self.counts, self.difficulty)))
+        column.addWidget(flowing(named("Task", self.task), named(self.counts, self.difficulty)))
         column.addWidget(self.example)
         column.addWidget(self.text)
-        column.addWidget(_named("Model", self.model))
-        column.addWidget(flowing(self.limit, self.seconds, self.steps, _named("Seed", self.seed), self.set_back))
+        column.addWidget(named("Model", self.model))
+        column.addWidget(flowing(self.limit, self.seconds, self.steps, named("Seed", self.seed), self.set_back))
         column.addWidget(self.sentence)
         self._shown_groups: list[tuple[list[SwitchField], QWidget]] = []
         for title, group in self._groups:
@@ -111,11 +85,7 @@ class Form(QWidget):
     def _connect(self) -> None:
         self.task.currentIndexChanged.connect(self._on_task)
         self.difficulty.valueChanged.connect(lambda _: self._show_example())
-        for box in (self.difficulty, self.seed, self.seconds, self.steps):
-            box.valueChanged.connect(lambda _: self._settled.start())
-        self.text.edited.connect(lambda _: self._settled.start())
-        self.text.refused.connect(self.refused)
-        self.limit.chosen.connect(self._on_limit)
+        self.difficulty.valueChanged.connect(self._settle)
         self.model.chosen.connect(lambda _: self._on_switch())
         for field in self.fields:
             field.changed.connect(self._on_switch)
@@ -124,7 +94,7 @@ class Form(QWidget):
     # what is asked
 
     def asked(self) -> Asked:
-        name, steps = self.task.currentData(), self.limit.current == STEPS
+        name, (seconds, steps) = self.task.currentData(), self._seconds_and_steps
         kind = (("model", self._model),) if self.model.current != TRANSFORMER else ()
         switches = tuple((field.switch.name, field.asked) for field in self.fields if field.asked)
         return Asked(
@@ -132,8 +102,8 @@ class Form(QWidget):
             switches=(*kind, *switches),
             seed=self.seed.value(),
             text=self.text.text() if name == TEXT else "",
-            seconds=None if steps else float(self.seconds.value()),
-            steps=self.steps.value() if steps else None,
+            seconds=seconds,
+            steps=steps,
         )
 
     def kept(self) -> dict[str, Choice | QWidget]:
@@ -141,37 +111,20 @@ class Form(QWidget):
         return {
             "task": data_choice(self.task),
             "difficulty": self.difficulty,
-            "limit": self.limit,
-            "seconds": self.seconds,
-            "steps": self.steps,
-            "seed": self.seed,
             "model": self.model,
             **{_kept_name(field): field.choice for field in self.fields},
-            "text": text_choice(self.text.text, self._put_text),
+            **self._kept_of_all(),
         }
-
-    def say(self, sentence: str, is_refusal: bool) -> None:
-        """What is said beside the form: why it cannot be trained, or how large the model is."""
-        self.sentence.setText(sentence)
-        set_role(self.sentence, "warning" if is_refusal else "dim")
 
     # what a person does
 
-    def _put_text(self, text: str) -> None:
-        self.text.set_text(text)
-        self._settled.start()
-
     def _on_task(self) -> None:
         self._show_task()
-        self._settled.start()
-
-    def _on_limit(self) -> None:
-        self._show_limit()
-        self._settled.start()
+        self._settle()
 
     def _on_switch(self) -> None:
         self._show_switches()
-        self._settled.start()
+        self._settle()
 
     def _set_back(self) -> None:
         for field in self.fields:
@@ -203,11 +156,6 @@ class Form(QWidget):
         self.difficulty.setVisible(has_difficulty)
         self.text.setVisible(task is None)
         self._show_example()
-        self._show_limit()
-
-    def _show_limit(self) -> None:
-        self.seconds.setVisible(self.limit.current == SECONDS)
-        self.steps.setVisible(self.limit.current == STEPS)
 
     def _show_example(self) -> None:
         task = TASKS.get(self.task.currentData())
@@ -231,9 +179,3 @@ def example_of(task: Task, difficulty: int) -> Row:
 
 def _short(text: str, most: int = 14) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
-
-
-def _named(label: str | QLabel, widget: QWidget) -> QWidget:
-    shown = QLabel(label) if isinstance(label, str) else label
-    shown.setBuddy(widget)
-    return flowing(shown, widget)

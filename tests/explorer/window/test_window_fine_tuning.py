@@ -10,8 +10,9 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton
 
 from explorer.panels.compare.panel import ComparePanel
-from explorer.panels.playground.fine_tune import FILE, STEPS, TUNED
+from explorer.panels.playground.fine_tune import FILE, TUNED
 from explorer.panels.playground.panel import FINE_TUNE, PlaygroundPanel
+from explorer.panels.playground.training_form import STEPS
 from explorer.session.training import TrainingState
 from explorer.widgets import asking
 from explorer.window.window import MainWindow

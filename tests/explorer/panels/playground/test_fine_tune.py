@@ -10,8 +10,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from explorer import training_folders
-from explorer.panels.playground.fine_tune import FILE, STEPS, TUNED
+from explorer.panels.playground.fine_tune import FILE, TUNED
 from explorer.panels.playground.panel import CURVES, FINE_TUNE, SET_UP, PlaygroundPanel
+from explorer.panels.playground.training_form import STEPS
 from explorer.session.intents import OpenCheckpoint, TrainingTold
 from explorer.session.state import Document, State
 from explorer.widgets import asking

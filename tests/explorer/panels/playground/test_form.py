@@ -9,9 +9,10 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QComboBox
 
 from explorer.panels.playground.fields import SwitchField, default_of
-from explorer.panels.playground.form import RECURRENT, STEPS, TRANSFORMER, Form
+from explorer.panels.playground.form import RECURRENT, TRANSFORMER, Form
 from explorer.panels.playground.panel import PlaygroundPanel
 from explorer.panels.playground.switches import SWITCHES, Choose, Switch
+from explorer.panels.playground.training_form import STEPS
 from models.protocol.training_messages import Asked
 from models.protocol.training_plan import PlanRequest, PlanView
 from models.textbook.config import RECURRENT_SWITCHES
