@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QLayout, QLineEdit, QVBoxLayout, QWidget
 
 from explorer.widgets.flow_layout import FlowLayout
 
@@ -43,3 +43,11 @@ def below(*widgets: QWidget) -> QWidget:
     for widget in widgets:
         layout.addWidget(widget)
     return column
+
+
+def clear(layout: QLayout) -> None:
+    """Take all widgets out of `layout`, and away."""
+    while (item := layout.takeAt(0)) is not None:
+        if (widget := item.widget()) is not None:
+            widget.hide()  # it goes only when the event loop comes to it
+            widget.deleteLater()

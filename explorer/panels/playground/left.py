@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 
 from explorer.panels.playground.words import left_title
 from explorer.session.training import LeftTraining
-from explorer.widgets.beside import flowing
+from explorer.widgets.beside import clear, flowing
 from explorer.widgets.page import wrapped
 
 
@@ -30,9 +30,7 @@ class LeftTrainings(QWidget):
 
     def show_trainings(self, found: tuple[LeftTraining, ...]) -> None:
         """Show these and no others."""
-        while (item := self._column.takeAt(0)) is not None:
-            if (row := item.widget()) is not None:
-                row.deleteLater()
+        clear(self._column)
         self.buttons = []
         now = time.time()
         for left in found:

@@ -8,7 +8,7 @@ from functools import partial
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
 
-from explorer.widgets.beside import flowing
+from explorer.widgets.beside import clear, flowing
 from models.protocol.experiment_messages import RunModel
 
 
@@ -30,10 +30,7 @@ class OpenRuns(QWidget):
         if models == self._models:
             return
         self._models = models
-        while (item := self._column.takeAt(0)) is not None:
-            if (row := item.widget()) is not None:
-                row.hide()
-                row.deleteLater()
+        clear(self._column)
         self.buttons = []
         for name, model in zip(names, models, strict=False):
             if model is not None:

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
 from explorer.panels.playground.experiment_figures import Style, style_of
 from explorer.theme import LIGHT, Theme
+from explorer.widgets.beside import clear
 from explorer.widgets.page import wrapped
 from explorer.widgets.plot.geometry import LEGEND_KEY
 from explorer.widgets.plot.paint import paint_key
@@ -85,10 +86,7 @@ class RunsTable(QWidget):
         return self.width() < self.fontMetrics().averageCharWidth() * (_NAME + _FIGURE * len(self._runs))
 
     def _build(self) -> None:
-        while (item := self._grid.takeAt(0)) is not None:
-            if (widget := item.widget()) is not None:
-                widget.hide()
-                widget.deleteLater()
+        clear(self._grid)
         self._is_narrow = self._wants_lines_of_their_own()
         self._cells = []
         beside = 0 if self._is_narrow else 1  # columns

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
 
 from explorer.panels.quality.words import Style
 from explorer.theme import LIGHT, Theme
+from explorer.widgets.beside import clear
 from explorer.widgets.flow_layout import FlowLayout
 from explorer.widgets.page import wrapped
 from models.protocol.quality import QualityBin, QualityExample
@@ -83,11 +84,7 @@ class ExamplesView(QWidget):
         self.place.setText(f"{self._bin.name} {self._unit}: {self._at + 1} of {self._bin.sentences:,}")
         self.source.setText(example.source)
         self.reference.setText("  |  ".join(example.references[:4]))
-        while (item := self.written.takeAt(0)) is not None:
-            widget = item.widget()
-            if widget is not None:
-                widget.hide()
-                widget.deleteLater()
+        clear(self.written)
         for style, text, exact in zip(self._styles, example.written, example.exact, strict=True):
             label = wrapped(f"{style.name}{' ✓' if exact else ''}: {text or 'nothing'}")
             label.setStyleSheet(f"color: {getattr(self._theme, style.role)};")
