@@ -1,9 +1,17 @@
-"""Scrolling to a point."""
+"""The area that a widget scrolls in, and scrolling to a point of it."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import QPoint
-from PySide6.QtWidgets import QScrollArea
+from PySide6.QtWidgets import QScrollArea, QWidget
+
+
+def area_around(widget: QWidget) -> QScrollArea | None:
+    """The innermost that `widget` is in."""
+    around = widget.parentWidget()
+    while around is not None and not isinstance(around, QScrollArea):
+        around = around.parentWidget()
+    return around
 
 
 def scroll_to(area: QScrollArea, point: QPoint, across: int, down: int) -> None:

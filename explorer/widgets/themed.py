@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QPoint, QRectF, Qt
 from PySide6.QtGui import QColor, QFocusEvent, QFont, QPainter, QPen
-from PySide6.QtWidgets import QScrollArea, QWidget
+from PySide6.QtWidgets import QWidget
 
 from explorer.text_size import wide
 from explorer.theme import LIGHT, Theme
-from explorer.widgets.in_sight import scroll_to
+from explorer.widgets.in_sight import area_around, scroll_to
 
 _KEYBOARD = (
     Qt.FocusReason.TabFocusReason,
@@ -68,13 +68,11 @@ class ThemedWidget(QWidget):
 
     def _keep_visible(self, rect: QRectF) -> None:
         """Scroll the area around this widget, if any, until `rect` shows. For the keyboard, never for hover."""
-        ancestor = self.parentWidget()
-        while ancestor is not None and not isinstance(ancestor, QScrollArea):
-            ancestor = ancestor.parentWidget()
-        inner = None if ancestor is None else ancestor.widget()
-        if ancestor is not None and inner is not None and not rect.isEmpty():
+        area = area_around(self)
+        inner = None if area is None else area.widget()
+        if area is not None and inner is not None and not rect.isEmpty():
             middle = rect.center().toPoint() if inner is self else self.mapTo(inner, rect.center().toPoint())
-            scroll_to(ancestor, middle, round(rect.width() / 2) + 4, round(rect.height() / 2) + 4)
+            scroll_to(area, middle, round(rect.width() / 2) + 4, round(rect.height() / 2) + 4)
 
     def _draw_empty_text(self, painter: QPainter) -> None:
         painter.setPen(QColor(self._theme.text_dim))

@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, QTimer
 from PySide6.QtWidgets import QScrollArea, QWidget
 
 from explorer.text_size import is_read_from_afar
+from explorer.widgets.in_sight import area_around
 from explorer.widgets.page import bring
 
 
@@ -39,11 +40,9 @@ class Together(QObject):
         """Watch the area that both are in: what comes later may push the lower one out of sight."""
         if self._area is not None:
             return
-        around = self._first.parentWidget()
-        while around is not None and not isinstance(around, QScrollArea):
-            around = around.parentWidget()
-        if around is not None:
-            self._area, bar = around, around.verticalScrollBar()
+        self._area = area_around(self._first)
+        if self._area is not None:
+            bar = self._area.verticalScrollBar()
             bar.rangeChanged.connect(lambda _low, _high: self._soon.start() if self._is_kept else None)
             bar.actionTriggered.connect(lambda _action: self._let_go())
 

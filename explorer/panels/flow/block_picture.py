@@ -16,7 +16,7 @@ from PySide6.QtGui import (
     QResizeEvent,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QScrollArea, QSizePolicy, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from explorer.panels.flow.block_layout import BlockLayout, block_layout, least_height
 from explorer.panels.flow.block_paint import draw_arrow, draw_block
@@ -25,6 +25,7 @@ from explorer.panels.flow.box_text import Around, head_tooltip, neuron_tooltip, 
 from explorer.panels.flow.ground import Ground
 from explorer.panels.flow.stripes import number_at
 from explorer.text_size import wide
+from explorer.widgets.in_sight import area_around
 from explorer.widgets.themed import ThemedWidget
 from models.protocol.flow import BlockView, Box, FeedForwardBox, HeadsBox, NormBox, OutputBox, SumBox
 
@@ -320,9 +321,7 @@ class BlockPicture(ThemedWidget):
             self.box_chosen.emit(number)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        area = self.parentWidget()
-        while area is not None and not isinstance(area, QScrollArea):
-            area = area.parentWidget()
+        area = area_around(self)
         scrolls = area is not None and area.verticalScrollBar().maximum() > 0
         with_ctrl = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
         if (scrolls and not with_ctrl) or not event.angleDelta().y():

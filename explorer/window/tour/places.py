@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from PySide6.QtCore import QRect
-from PySide6.QtWidgets import QScrollArea, QWidget
+from PySide6.QtWidgets import QWidget
 
 from explorer.panels.base import Panel, Place
 from explorer.panels.input.panel import InputPanel
 from explorer.session.goals import Goal
 from explorer.session.state import State
 from explorer.session.tours import Part
-from explorer.widgets.in_sight import scroll_to
+from explorer.widgets.in_sight import area_around, scroll_to
 from explorer.window.docks import DockHost
 from explorer.window.top_bar import TopBar
 
@@ -50,9 +50,7 @@ def place_of(contents: Pointed, point: Part, goal: Goal, state: State) -> Place 
 
 def reveal(widget: QWidget, where: QRect) -> None:
     """Scroll to it, where it is in something that scrolls."""
-    area = widget.parentWidget()
-    while area is not None and not isinstance(area, QScrollArea):
-        area = area.parentWidget()
+    area = area_around(widget)
     inner = None if area is None else area.widget()
     if area is not None and inner is not None:
         middle = where.center() if inner is widget else widget.mapTo(inner, where.center())
