@@ -43,7 +43,7 @@ def ago(seconds: float) -> str:
     for length, unit in ((86400, "day"), (3600, "hour"), (60, "minute")):
         count = int(seconds // length)
         if count:
-            return f"{count} {unit}{'s' if count > 1 else ''} ago"
+            return f"{counted(count, unit)} ago"
     return "just now"
 
 

@@ -110,9 +110,7 @@ class Contents(QWidget):
         inner = QVBoxLayout()
         inner.setContentsMargins(10, 0, 10, 8)
         inner.setSpacing(6)
-        inner.addWidget(self.notice_bar)
-        inner.addWidget(self.panel_bar)
-        for bar in (self.session_bar, self.settings_bar, self.offer_bar, self.training_bar):
+        for bar in (self.notice_bar, *self._bars):
             inner.addWidget(bar)
         inner.addWidget(self.step_bar)
         inner.addWidget(self.input)

@@ -95,12 +95,12 @@ def _paint_counts(painter: QPainter, geometry: Geometry, theme: Theme) -> None:
         painter.drawRect(QRectF(left, room.bottom() - tall, right - left, tall))
     painter.setPen(QColor(theme.text_dim))
     row, end = geometry.count_row(), -1e9
-    wide = max(geometry.metrics.horizontalAdvance(f"{count:,}") for *_, count in columns) + 8
+    widest = max(geometry.metrics.horizontalAdvance(f"{count:,}") for *_, count in columns) + 8
     for low, high, count in columns:
         x = (geometry.across(low) + geometry.across(high)) / 2
-        if x - wide / 2 >= end:  # where there is room
+        if x - widest / 2 >= end:  # where there is room
             painter.drawText(QRectF(x - 40, row.top(), 80, row.height()), _CENTRE | _MIDDLE, f"{count:,}")
-            end = x + wide / 2
+            end = x + widest / 2
     painter.drawText(QRectF(0, row.top(), room.left() - PAD, row.height()), _RIGHT | _MIDDLE, counts.name)
 
 
