@@ -7,6 +7,7 @@ from pathlib import Path
 
 from models.files import devices
 from models.files.catalogue import HANDED_OVER
+from models.files.names import title_of
 from models.forward.context import Context
 from models.forward.model import Model
 from models.opening.examination import TRIED, Examination
@@ -26,7 +27,7 @@ def answer(request: LoadRequest, context: Context) -> Loaded:
         context.workspace.part()
         devices.free()
     path = Path(request.reference)
-    context.report(f"Opening {path.name if path.is_absolute() else path}", None)
+    context.report(f"Opening {title_of(path) if path.is_absolute() else request.reference}", None)
     model = _opened(request, context)
     if context.should_stop():
         raise Cancelled

@@ -64,6 +64,12 @@ def test_of_a_folder_its_name_is_said_and_not_where_it_lies(tmp_path) -> None:
     assert said == ["Opening mine"]
 
 
+def test_of_a_hub_its_whole_name_is_said() -> None:
+    said: list[str] = []
+    Engine().run(LoadRequest(reference="hf://owner/name"), never, lambda label, _: said.append(label))
+    assert said[0] == "Opening hf://owner/name"
+
+
 def test_forward(gpt: Engine) -> None:
     ran = forward(gpt, tiny.SENTENCE, ticket=11)
     assert (ran.run, ran.inputs.prompt) == (11, tiny.SENTENCE)
