@@ -9,7 +9,8 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 
 from explorer import training_folders
-from explorer.compute.told_process import KILLED_WITHIN, ToldProcess, Work, end_all
+from explorer.compute.process_link import ProcessLink
+from explorer.compute.told_process import KILLED_WITHIN, ToldProcess, Work
 from explorer.session.intents import TrainingsLeft, TrainingTold
 from explorer.session.session import Session
 from explorer.session.state import State
@@ -19,7 +20,6 @@ from models.protocol.training_messages import (
     TRAIN_HERE,
     Begin,
     Failed,
-    Fell,
     FromProcess,
     Pause,
     Save,
@@ -35,33 +35,21 @@ WORK = Work("models.training.training_process", TRAIN_HERE, from_process, "Train
 TrainingProcess = ToldProcess[FromProcess]
 
 
-class TrainingLink(QObject):
-    """Starts, tells and ends the process that the state speaks of. Every method is called in the GUI thread."""
-
-    told = Signal(int, object)
-    """What the process of the training of this number has said."""
+class TrainingLink(ProcessLink[FromProcess]):
+    """Starts, tells and ends the process that the state speaks of, by the number of its training."""
 
     found = Signal(object)
     """Trainings that ended windows have left, the newest first: a tuple of `LeftTraining`."""
 
-    _said = Signal(int, object)  # these two are emitted in threads
-    _looked = Signal(object)
+    _looked = Signal(object)  # emitted in a thread
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._process: TrainingProcess | None = None
-        self._ending: list[TrainingProcess] = []  # of trainings that were replaced
         self._folder: Path | None = None
         self.keeps_unsaved = False
         """Whether what is not saved stays for another window; else it goes with this one."""
         self._is_unsaved = False
-        self._is_stopped = False
-        self._said.connect(self._on_said, Qt.ConnectionType.QueuedConnection)
         self._looked.connect(self._on_looked, Qt.ConnectionType.QueuedConnection)
-
-    @property
-    def process(self) -> TrainingProcess | None:
-        return self._process
 
     def follow(self, old: State, new: State) -> None:
         """Do what a change of the state asks for."""
@@ -89,8 +77,7 @@ class TrainingLink(QObject):
 
         With a timeout of 0 it is only told; another call waits, and kills what does not end.
         """
-        self._is_stopped = True
-        has_ended = end_all([*self._ending, *([] if self._process is None else [self._process])], timeout)
+        has_ended = self._end(timeout)
         if has_ended and self._folder is not None:
             if not (self.keeps_unsaved and self._is_unsaved):
                 training_folders.remove(self._folder)
@@ -108,7 +95,7 @@ class TrainingLink(QObject):
             folder = training_folders.trainings_folder()
             self.told.emit(training.number, Failed(not_written("The model", folder, error)))
             return
-        self._start(training, taken_up=False)
+        self._teach(training, taken_up=False)
 
     def _take_up(self, training: TrainingState, left: LeftTraining) -> None:
         try:
@@ -117,41 +104,27 @@ class TrainingLink(QObject):
             sentence = "This training is not there any more: another window has gone on with it, or it was deleted."
             self.told.emit(training.number, Failed(sentence))
             return
-        self._start(training, taken_up=True)
-        assert self._process is not None
-        self._process.tell(Pause())  # it is looked at first
+        self._teach(training, taken_up=True).tell(Pause())  # it is looked at first
 
     def _let_go(self) -> None:
         """Of the training before this one, and of its folder once its process has ended."""
-        self._ending = [process for process in self._ending if process.is_alive]
-        process, folder = self._process, self._folder
-        self._process = self._folder = None
-        if process is not None:
-            process.end()
-            self._ending.append(process)
+        process, folder = self._part(), self._folder
+        self._folder = None
         if folder is not None:
             threading.Thread(target=_remove_after, args=(process, folder), daemon=True).start()
 
-    def _start(self, training: TrainingState, taken_up: bool) -> None:
-        number = training.number
-        begin = Begin(training.asked, str(self._folder), taken_up)
-        self._process = ToldProcess(WORK, begin, lambda message: self._said.emit(number, message))
-        self._process.start()
+    def _teach(self, training: TrainingState, taken_up: bool) -> TrainingProcess:
+        return self._start(WORK, training.number, Begin(training.asked, str(self._folder), taken_up))
 
     def _tell(self, training: TrainingState, message: ToProcess) -> None:
         if self._folder is None:
             return
-        if self._process is None or not self._process.is_alive:
-            self._start(training, taken_up=True)
-            assert self._process is not None
+        process = self._process
+        if process is None or not process.is_alive:
+            process = self._teach(training, taken_up=True)
             if isinstance(message, Save | Write):
-                self._process.tell(Pause())  # it is not to learn on
-        self._process.tell(message)
-
-    @Slot(int, object)
-    def _on_said(self, number: int, message: FromProcess | Fell) -> None:
-        if not self._is_stopped:
-            self.told.emit(number, message)
+                process.tell(Pause())  # it is not to learn on
+        process.tell(message)
 
     @Slot(object)
     def _on_looked(self, found: tuple[LeftTraining, ...]) -> None:

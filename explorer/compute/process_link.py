@@ -1,0 +1,55 @@
+"""Between the session and a process that is told what to do: one is started, heard and ended at a time."""
+
+from __future__ import annotations
+
+from typing import Generic
+
+from PySide6.QtCore import QObject, Qt, Signal, Slot
+
+from explorer.compute.told_process import HeardT, ToldProcess, Work, end_all
+from models.protocol.training_messages import Message
+
+
+class ProcessLink(QObject, Generic[HeardT]):
+    """One process at a time, and those before it until they have ended. Methods are called in the GUI thread."""
+
+    told = Signal(int, object)
+    """What the process that was started with this number has said."""
+
+    _said = Signal(int, object)  # emitted in a thread
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._process: ToldProcess[HeardT] | None = None
+        self._ending: list[ToldProcess[HeardT]] = []
+        self._is_stopped = False
+        self._said.connect(self._on_said, Qt.ConnectionType.QueuedConnection)
+
+    @property
+    def process(self) -> ToldProcess[HeardT] | None:
+        return self._process
+
+    def _start(self, work: Work[HeardT], number: int, first: Message) -> ToldProcess[HeardT]:
+        process = ToldProcess(work, first, lambda message: self._said.emit(number, message))
+        process.start()
+        self._process = process
+        return process
+
+    def _part(self) -> ToldProcess[HeardT] | None:
+        """Tell the process to end, without waiting for it; that process, None where there is none."""
+        self._ending = [process for process in self._ending if process.is_alive]
+        process, self._process = self._process, None
+        if process is not None:
+            process.end()
+            self._ending.append(process)
+        return process
+
+    def _end(self, timeout: float) -> bool:
+        """Hear of no process any more, and end all as `end_all` does; whether they have ended."""
+        self._is_stopped = True
+        return end_all([*self._ending, *([] if self._process is None else [self._process])], timeout)
+
+    @Slot(int, object)
+    def _on_said(self, number: int, message: object) -> None:
+        if not self._is_stopped:
+            self.told.emit(number, message)
