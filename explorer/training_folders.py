@@ -31,16 +31,26 @@ def trainings_folder() -> Path:
 
 def new_folder(asked: Asked | AskedTuning) -> Path:
     """An empty folder of this process, for the model of that training. Raises OSError where the disk refuses."""
-    path = _own_folder()
+    path = own_folder()
     (path / _ASKED).write_bytes(msgspec.json.encode(asked))
     made = path / asked.name
     made.mkdir()
     return made
 
 
-def new_folder_of_runs() -> Path:
-    """An empty folder of this process, which stays no longer than it. Raises OSError where the disk refuses."""
-    return _own_folder()
+def own_folder() -> Path:
+    """An empty folder of this process. One of no training stays no longer than it.
+
+    Raises:
+        OSError: the disk refuses.
+    """
+    trainings_folder().mkdir(parents=True, exist_ok=True)
+    for number in range(1, 1_000_000):
+        path = trainings_folder() / f"{own_mark()}-{number}"
+        with suppress(FileExistsError):
+            path.mkdir(mode=0o700)
+            return path
+    raise AssertionError("no process has a million trainings")
 
 
 def take(left: LeftTraining) -> Path:
@@ -49,7 +59,7 @@ def take(left: LeftTraining) -> Path:
     Raises:
         OSError: another window was faster, or the disk refuses.
     """
-    there, path = Path(left.folder), _own_folder()
+    there, path = Path(left.folder), own_folder()
     path.rmdir()
     there.parent.rename(path)
     return path / there.name
@@ -86,16 +96,6 @@ def left_behind() -> tuple[LeftTraining, ...]:
 def is_private(reference: str) -> bool:
     """Whether a checkpoint's name is that of a folder that goes with the window."""
     return Path(reference).parent.parent == trainings_folder()
-
-
-def _own_folder() -> Path:
-    trainings_folder().mkdir(parents=True, exist_ok=True)
-    for number in range(1, 1_000_000):
-        path = trainings_folder() / f"{own_mark()}-{number}"
-        with suppress(FileExistsError):
-            path.mkdir(mode=0o700)
-            return path
-    raise AssertionError("no process has a million trainings")
 
 
 def _left_in(path: Path) -> LeftTraining | None:

@@ -56,7 +56,7 @@ class ExperimentLink(ProcessLink[FromExperiment]):
     def _run(self, experiment: ExperimentState) -> None:
         number = experiment.number
         try:
-            self._folders.append(training_folders.new_folder_of_runs())
+            self._folders.append(training_folders.own_folder())
         except OSError as error:
             folder = training_folders.trainings_folder()
             self.told.emit(number, Failed(not_written("A model", folder, error)))
