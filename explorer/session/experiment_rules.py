@@ -16,7 +16,7 @@ from explorer.session.intents import (
 )
 from explorer.session.rules import rule
 from explorer.session.state import Notice, State
-from explorer.session.training import Curves
+from explorer.session.training import FELL, Curves
 from models.protocol.experiment_messages import RunsBegan, RunsEnded, RunsLearned, RunsMeasured
 from models.protocol.training_messages import Failed, Fell, Pause, Said
 
@@ -66,8 +66,7 @@ def _(intent: ExperimentTold, state: State) -> State:
         case Failed(sentence=sentence):
             return _said(state, replace(experiment, phase="failed"), sentence)
         case Fell():
-            why = "The process that trains ended before it was told to: something else has ended it, or memory ran out."
-            return _said(state, replace(experiment, phase="failed"), f"{why} Press Run again.")
+            return _said(state, replace(experiment, phase="failed"), f"{FELL} Press Run again.")
     return replace(state, experiment=experiment)
 
 

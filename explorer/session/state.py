@@ -235,8 +235,8 @@ class State:
     @property
     def is_own_training(self) -> bool:
         """Whether the open checkpoint is of the training of this window, which may write its last weights anew."""
-        training, own = self.training, self.learning
-        return training is not None and own is not None and training.reference == own.folder
+        loaded, own = self.results.loaded, self.learning
+        return loaded is not None and own is not None and own.is_open(loaded.info)
 
     @property
     def is_learning(self) -> bool:

@@ -22,6 +22,9 @@ _LATEST = 0.2  # of the speed that is shown is that of the last steps
 
 Phase = Literal["starting", "running", "paused", "ended", "failed"]
 
+FELL = "The process that trains ended before it was told to: something else has ended it, or memory ran out."
+"""What a person is told of a process that ended by itself."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curves:

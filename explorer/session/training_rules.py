@@ -16,7 +16,7 @@ from explorer.session.intents import (
 )
 from explorer.session.rules import rule
 from explorer.session.state import Notice, State
-from explorer.session.training import TrainingState
+from explorer.session.training import FELL, TrainingState
 from models.protocol.training_messages import (
     Began,
     Dissect,
@@ -40,8 +40,7 @@ from models.protocol.training_messages import (
 
 @rule.register
 def _(intent: Train, state: State) -> State:
-    before = state.learning
-    return replace(state, learning=TrainingState(1 if before is None else before.number + 1, intent.asked))
+    return replace(state, learning=TrainingState(_next_number(state), intent.asked))
 
 
 @rule.register
@@ -51,13 +50,9 @@ def _(intent: TrainingsLeft, state: State) -> State:
 
 @rule.register
 def _(intent: TakeUpTraining, state: State) -> State:
-    number = 1 if state.learning is None else state.learning.number + 1
+    learning = TrainingState(_next_number(state), intent.left.asked, left=intent.left)
     left = tuple(other for other in state.left_trainings if other != intent.left)
-    return replace(
-        state,
-        learning=TrainingState(number, intent.left.asked, left=intent.left),
-        left_trainings=left,
-    )
+    return replace(state, learning=learning, left_trainings=left)
 
 
 @rule.register
@@ -117,6 +112,10 @@ def _(intent: TrainingTold, state: State) -> State:
     return replace(state, learning=training)
 
 
+def _next_number(state: State) -> int:
+    return 1 if state.learning is None else state.learning.number + 1
+
+
 def _begun(state: State, training: TrainingState, began: Began) -> State:
     is_new = not training.folder  # else it was opened then, and what a person has opened since stays
     training = replace(
@@ -147,7 +146,6 @@ def _said(state: State, training: TrainingState, sentence: str) -> State:
 
 
 def _of_fall(training: TrainingState) -> str:
-    what = "The process that trains ended before it was told to: something else has ended it, or memory ran out."
     if training.snapshot < 0:
-        return f"{what} Nothing was learned yet: press Train again."
-    return f"{what} The snapshot of step {training.snapshot:,} is kept: “Go on” takes it up."
+        return f"{FELL} Nothing was learned yet: press Train again."
+    return f"{FELL} The snapshot of step {training.snapshot:,} is kept: “Go on” takes it up."
