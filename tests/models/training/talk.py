@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import IO, Any
+from collections.abc import Callable
+from typing import IO, Any, Protocol
 
 from models.protocol.training_messages import Message, from_process, line_of
 from models.training.training_process import Learner
 
 
-class Talk:
-    """A `Learner` in a thread, and both ends of its pipes."""
+class Serves(Protocol):
+    def serve(self) -> None: ...
 
-    def __init__(self) -> None:
+
+class Talk:
+    """What trains, in a thread, and both ends of its pipes."""
+
+    def __init__(
+        self,
+        made: Callable[[IO[bytes], IO[bytes]], Serves] = Learner,
+        read: Callable[[bytes], Message] = from_process,
+    ) -> None:
+        """`read` makes messages of the lines that it says."""
+        self._made, self._read = made, read
         source, told = os.pipe()
         heard, out = os.pipe()
         self._to: IO[bytes] = os.fdopen(told, "wb", buffering=0)
@@ -25,7 +36,7 @@ class Talk:
     def _serve(self) -> None:
         source, out = self._ends
         with source, out:
-            Learner(source, out).serve()
+            self._made(source, out).serve()
 
     def tell(self, *said: Message) -> None:
         for message in said:
@@ -38,7 +49,7 @@ class Talk:
         """What is said until a message of a kind, and that."""
         before: list[Message] = []
         while True:
-            message = from_process(self._from.readline())
+            message = self._read(self._from.readline())
             if isinstance(message, kind) and holds(message):
                 return before, message
             before.append(message)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-import os
-import threading
 from collections.abc import Iterator
 from dataclasses import astuple
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pytest
 import torch
@@ -27,10 +25,11 @@ from models.protocol.experiment_messages import (
     from_experiment,
     to_experiment,
 )
-from models.protocol.training_messages import Failed, HeldOutPoint, Message, Said, Stop, TrainingPoint, line_of
+from models.protocol.training_messages import Failed, HeldOutPoint, Said, Stop, TrainingPoint, line_of
 from models.training.comparison import Comparison
 from models.training.experiment_process import MEASURED, Runs
 from models.training.prepared import read_prepared
+from tests.models.training.talk import Talk
 
 TINY = """
 [tiny]
@@ -63,49 +62,9 @@ def tiny(folder: Path, steps: int = 45) -> str:
     return str(path)
 
 
-class Talk:
-    """`Runs` in a thread, and both ends of its pipes."""
-
-    def __init__(self) -> None:
-        source, told = os.pipe()
-        heard, out = os.pipe()
-        self._to: IO[bytes] = os.fdopen(told, "wb", buffering=0)
-        self._from: IO[bytes] = os.fdopen(heard, "rb")
-        self._ends = os.fdopen(source, "rb"), os.fdopen(out, "wb")
-        self.thread = threading.Thread(target=self._serve, daemon=True)
-        self.thread.start()
-
-    def _serve(self) -> None:
-        source, out = self._ends
-        with source, out:
-            Runs(source, out).serve()
-
-    def tell(self, *said: Message) -> None:
-        for message in said:
-            self._to.write(line_of(message))
-
-    def write(self, line: bytes) -> None:
-        self._to.write(line)
-
-    def until(self, kind: type[Any]) -> tuple[list[Message], Any]:
-        """What is said until a message of a kind, and that."""
-        before: list[Message] = []
-        while not isinstance(message := from_experiment(self._from.readline()), kind):
-            before.append(message)
-        return before, message
-
-    def close(self) -> None:
-        self._to.close()
-        while self._from.readline():
-            pass
-        self._from.close()
-        self.thread.join(20)
-        assert not self.thread.is_alive()
-
-
 @pytest.fixture
 def talk() -> Iterator[Talk]:
-    talking = Talk()
+    talking = Talk(Runs, from_experiment)
     yield talking
     talking.close()
 
