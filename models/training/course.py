@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -83,6 +83,11 @@ class Course(ABC):
     def snapshot_every(self) -> int:
         """Steps between two snapshots."""
 
+    @property
+    @abstractmethod
+    def parameters(self) -> int:
+        """How many numbers are learned."""
+
     @abstractmethod
     def step(self, cooling: float = 1.0) -> Point:
         """Learn from one batch. `cooling` multiplies the rate.
@@ -146,6 +151,18 @@ class Course(ABC):
         self.points.append(point)
         if len(self.points) > MOST_POINTS:
             self.points = deque([*self.points][::2])
+
+    def recall(self, held_out: Iterable[HeldOut], curve: Iterable[tuple[int, float, float, float]]) -> None:
+        """Know what a folder's record tells of the steps up to here. Of each of the curve: loss, accuracy and rate."""
+        self.held_out = [*held_out]
+        self.points = deque(Point(step, loss, right, rate, 0.0) for step, loss, right, rate in curve)
+        self._stand_at(self.step_number)
+
+    def _stand_at(self, step: int) -> None:
+        """Be at that step: what was noted of later ones goes."""
+        self.step_number = step
+        self.points = deque(point for point in self.points if point.step <= step)
+        self.held_out = [found for found in self.held_out if found.step <= step]
 
     def _back(self) -> str:
         """Go back to the last good snapshot; says what was done."""

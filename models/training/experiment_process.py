@@ -78,7 +78,7 @@ class Runs:
                 Failed(f"The list of experiments cannot be read ({error.strerror or type(error).__name__}).")
             )
             return
-        self._pipe.say(RunsBegan(tuple(_parameters(learner) for learner in comparison.learners)))
+        self._pipe.say(RunsBegan(tuple(learner.training.parameters for learner in comparison.learners)))
         self._begun = self._told_at = time.perf_counter()
         self._learn(comparison)
         if not self._pipe.is_closed:
@@ -138,10 +138,6 @@ def _prepared(begin: BeginRuns) -> Prepared:
     if begin.name not in experiments:
         raise ValueError(f"there is no experiment “{begin.name}”. There are {', '.join(experiments)}")
     return experiments[begin.name]
-
-
-def _parameters(learner: Learner) -> int:
-    return sum(p.numel() for p in learner.training.model.parameters())
 
 
 def _held_out(learner: Learner) -> HeldOutPoint | None:

@@ -6,7 +6,6 @@ import math
 import re
 import time
 import warnings
-from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from models.forward.model import Model
 from models.protocol.errors import ExplorerError
 from models.protocol.training_messages import AskedTuning, Tuned
 from models.textbook.transformer import IGNORE, loss
+from models.training.adam_state import moments_of, take_moments
 from models.training.course import Course, Diverged, HeldOut, Point
 from models.training.gradient_paths import HeadPass, tied_head
 from models.training.gradients import NORMS_EVERY, gradient_norms, parts_of
@@ -34,7 +34,6 @@ RATES: dict[Tuned, float] = {"all": 2e-4, "head": 1e-3, "lora": 1e-3}
 
 _ROWS = 16  # that are measured at once
 _MOST_RANK = 256
-_MOMENTS = ("exp_avg", "exp_avg_sq")
 _OPTIMISER = "newest.safetensors"
 _LEARNED = "learned."
 _BASE = ".base_layer"  # where peft puts the weights that it adds to
@@ -111,7 +110,6 @@ class FineTuning(Course):
 
     @property
     def parameters(self) -> int:
-        """How many numbers are learned."""
         return sum(p.numel() for p in self.learned)
 
     # ------------------------------------------------------------------ one step
@@ -217,10 +215,8 @@ class FineTuning(Course):
         A disk that refuses is told in `notice`.
         """
         assert self.snapshots is not None
-        kept = self._optimizer.state
-        state = {_LEARNED + name: p.detach() for name, p in self._named.items()}
-        for name, p in self._named.items():
-            state |= {f"{key}.{name}": kept[p][key] for key in _MOMENTS if p in kept}
+        learned = {_LEARNED + name: p.detach() for name, p in self._named.items()}
+        state = learned | moments_of(self._optimizer, self._named)
         numbers = torch.tensor([self.step_number, self._watch.first, self._watch.risen], dtype=torch.float64)
         try:
             self.snapshots.put_beside(_OPTIMISER, {**state, "numbers": numbers})
@@ -239,16 +235,9 @@ class FineTuning(Course):
         number, first, risen = state["numbers"].tolist()
         for name, p in self._named.items():
             p.copy_(state[_LEARNED + name])
-            self._optimizer.state.pop(p, None)
-            if f"exp_avg.{name}" in state:  # before the first step there is none
-                self._optimizer.state[p] = {
-                    "step": torch.tensor(number, dtype=torch.float32),
-                    **{key: state[f"{key}.{name}"].clone() for key in _MOMENTS},
-                }
+        take_moments(self._optimizer, self._named, state, int(number))
         self._watch = LossWatch(first, int(risen))
-        self.step_number = int(number)
-        self.points = deque(point for point in self.points if point.step <= self.step_number)
-        self.held_out = [found for found in self.held_out if found.step <= self.step_number]
+        self._stand_at(int(number))
 
 
 def settings_of(asked: AskedTuning) -> TuningSettings:

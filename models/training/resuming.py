@@ -18,7 +18,7 @@ from models.protocol.errors import CheckpointError
 from models.textbook.config import RecurrentConfig
 from models.textbook.transformer_config import SWITCHES, TransformerConfig
 from models.training.common import Budget
-from models.training.course import HeldOut, Point
+from models.training.course import HeldOut
 from models.training.experiment import Experiment, experiment
 from models.training.folders import TEXT_FILE
 from models.training.training import Training
@@ -93,9 +93,7 @@ def _resumed(folder: Path) -> Resumed:
     if steps:
         _check(training, snapshot_path(folder, steps[-1]), steps[-1])
         training.restore(steps[-1])
-    training.held_out = [found for found in record.held_out if found.step <= training.step_number]
-    points = (Point(step, loss, right, rate, 0.0) for step, loss, right, rate in record.curve)
-    training.points.extend(point for point in points if point.step <= training.step_number)
+    training.recall(record.held_out, record.curve)
     spent = 0.0 if length is None else max(0.0, length.spent)
     return Resumed(training, planned, budget, spent)
 

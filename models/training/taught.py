@@ -37,10 +37,6 @@ class Taught(Protocol):
         """A text for it to read; "" where that is for the person to say."""
 
     @property
-    def parameters(self) -> int:
-        """How many numbers are learned."""
-
-    @property
     def watched(self) -> int:
         """Held-out rows that are measured while it learns."""
 
@@ -94,10 +90,6 @@ class _FromNothing:
     def example(self) -> str:
         return self.planned.example
 
-    @property
-    def parameters(self) -> int:
-        return sum(p.numel() for p in self.course.model.parameters())
-
     def save(self, folder: Path) -> None:
         save(self.course, self.planned, folder)
 
@@ -121,10 +113,6 @@ class _Tuned:
     @property
     def title(self) -> str:
         return f"go on from {self.course.model.info.name} with {self.data}"
-
-    @property
-    def parameters(self) -> int:
-        return self.course.parameters
 
     def save(self, folder: Path) -> None:
         save_tuned(self.course, folder, self.data)

@@ -7,7 +7,6 @@ computed for a curve that a bare loop would not compute, but for the lengths of 
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
@@ -22,6 +21,7 @@ from models.textbook.recurrent import RecurrentSeq2Seq
 from models.textbook.tokenizer import START_ID
 from models.textbook.transformer import IGNORE, loss
 from models.textbook.transformer_config import TransformerConfig
+from models.training.adam_state import moments_of, take_moments
 from models.training.course import Course, Diverged, HeldOut, Point
 from models.training.gradient_paths import EncoderPass, HeadPass, tied_head
 from models.training.gradients import AND_HEAD, NORMS_EVERY, gradient_norms
@@ -66,6 +66,10 @@ class Training(Course):
     @property
     def snapshot_every(self) -> int:
         return self.settings.snapshot_every
+
+    @property
+    def parameters(self) -> int:
+        return sum(p.numel() for p in self.model.parameters())
 
     # ------------------------------------------------------------------ one step
 
@@ -181,26 +185,17 @@ class Training(Course):
 
     @torch.no_grad()
     def _state(self) -> dict[str, Tensor]:
-        kept = self._optimizer.state
-        state = {f"model.{name}": p.detach() for name, p in self._named.items()}
-        for name, p in self._named.items():
-            state |= {f"{key}.{name}": kept[p][key] for key in ("exp_avg", "exp_avg_sq") if p in kept}
-        return {**state, "first": torch.tensor([self._watch.first, float(self._watch.risen)], dtype=torch.float64)}
+        weights = {f"model.{name}": p.detach() for name, p in self._named.items()}
+        watched = torch.tensor([self._watch.first, float(self._watch.risen)], dtype=torch.float64)
+        return {**weights, **moments_of(self._optimizer, self._named), "first": watched}
 
     @torch.no_grad()
     def _take(self, state: dict[str, Tensor], step: int) -> None:
         for name, p in self._named.items():
             p.copy_(state[f"model.{name}"])
-            self._optimizer.state.pop(p, None)
-            if f"exp_avg.{name}" in state:  # before the first step there is none
-                self._optimizer.state[p] = {
-                    "step": torch.tensor(float(step)),
-                    **{key: state[f"{key}.{name}"].clone() for key in ("exp_avg", "exp_avg_sq")},
-                }
+        take_moments(self._optimizer, self._named, state, step)
         self._watch = LossWatch(float(state["first"][0]), int(state["first"][1]))
-        self.step_number = step
-        self.points = deque(point for point in self.points if point.step <= step)
-        self.held_out = [found for found in self.held_out if found.step <= step]
+        self._stand_at(step)
 
 
 def check_context(config: TransformerConfig | RecurrentConfig, rows: Rows) -> None:

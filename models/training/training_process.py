@@ -141,7 +141,7 @@ class Learner:
             training.snapshot()
         points = tuple(TrainingPoint(*astuple(point)) for point in training.points)
         it = self.taught
-        self._say(Began(str(self.folder), it.title, it.example, it.parameters, training.step_number, points))
+        self._say(Began(str(self.folder), it.title, it.example, training.parameters, training.step_number, points))
         self._tell_snapshot(training.step_number)
         return True
 

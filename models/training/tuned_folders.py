@@ -17,7 +17,7 @@ from models.files.names import is_hub
 from models.files.training_steps import RECORD
 from models.files.weight_files import read_json, summary
 from models.protocol.errors import CheckpointError
-from models.training.course import HeldOut, Point
+from models.training.course import HeldOut
 from models.training.finetuning import FineTuning, peft_unheard
 from models.training.folders import filled, write_json
 
@@ -85,9 +85,7 @@ def restore_tuned(tuning: FineTuning, folder: Path) -> None:
         tuning.restore()
     except (OSError, KeyError, RuntimeError, ValueError, SafetensorError) as cause:
         raise CheckpointError(f"{folder} cannot be gone on with: {summary(cause)}. Fine-tune again.") from cause
-    step = tuning.step_number
-    tuning.held_out = [found for found in record.held_out if found.step <= step]
-    tuning.points.extend(Point(at, loss, right, rate, 0.0) for at, loss, right, rate in record.curve if at <= step)
+    tuning.recall(record.held_out, record.curve)
 
 
 def _name_base(path: Path, base: str) -> None:
