@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -104,6 +104,7 @@ class _Tuned:
     made_from: Path
     example: str = ""
     cools_down: bool = False
+    _before: dict[str, str] = field(default_factory=dict)  # what the checkpoint writes, by prompt: that never changes
 
     @property
     def watched(self) -> int:
@@ -120,8 +121,10 @@ class _Tuned:
     def write(self, prompt: str) -> tuple[str, str]:
         course = self.course
         course.module.eval()
-        with course.as_it_was():
-            before = written(course.model, prompt)
+        if prompt not in self._before:
+            with course.as_it_was():
+                self._before[prompt] = written(course.model, prompt)
+        before = self._before[prompt]
         return before, written(course.model, prompt) if course.step_number else before
 
 
