@@ -204,7 +204,7 @@ def info_plist() -> dict[str, object]:
             {
                 "CFBundleTypeName": "Attention Explorer lesson",
                 "CFBundleTypeExtensions": ["lesson"],
-                "CFBundleTypeRole": "Viewer",
+                "CFBundleTypeRole": "Editor",
                 "LSHandlerRank": "Owner",
                 "LSItemContentTypes": [f"{IDENTIFIER}.lesson"],
             },
@@ -219,7 +219,7 @@ def info_plist() -> dict[str, object]:
             {
                 "UTTypeIdentifier": f"{IDENTIFIER}.lesson",
                 "UTTypeDescription": "Attention Explorer lesson",
-                "UTTypeConformsTo": ["public.plain-text"],
+                "UTTypeConformsTo": ["public.data"],  # TOML, or a zip with the states of its steps
                 "UTTypeTagSpecification": {"public.filename-extension": ["lesson"]},
             },
         ],

@@ -108,6 +108,8 @@ def test_the_note_lists_every_dependency(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_mac_is_told_of_both_kinds_of_files(contents: ModuleType) -> None:
     told = contents.info_plist()
     types = {kind["UTTypeIdentifier"]: kind["UTTypeTagSpecification"] for kind in told["UTExportedTypeDeclarations"]}
+    for kind in told["UTExportedTypeDeclarations"]:
+        assert kind["UTTypeConformsTo"] == ["public.data"]  # either may be a zip, which no reader of text is to open
     for kind in told["CFBundleDocumentTypes"]:
         (identifier,) = kind["LSItemContentTypes"]
         assert types[identifier]["public.filename-extension"] == kind["CFBundleTypeExtensions"]

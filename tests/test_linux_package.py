@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -46,6 +47,16 @@ def frozen(tmp_path: Path) -> tuple[Path, Path]:
 def test_desktop_file_is_valid() -> None:
     done = subprocess.run(["desktop-file-validate", LINUX / "attention-explorer.desktop"], capture_output=True)
     assert (done.returncode, done.stdout + done.stderr) == (0, b"")
+
+
+def test_files_that_may_be_zips_are_no_texts() -> None:
+    """A `.lesson` that was made in the window is one, as a session is."""
+    root = ElementTree.parse(LINUX / "attention-explorer.mime.xml").getroot()
+    above = {kind.get("type"): [one.get("type") for one in kind if one.tag.endswith("sub-class-of")] for kind in root}
+    assert above == {
+        "application/x-attention-explorer-session": ["application/zip"],
+        "application/x-attention-explorer-lesson": [],
+    }
 
 
 @needs("appstreamcli")
