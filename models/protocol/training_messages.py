@@ -153,7 +153,7 @@ class Began(Message, frozen=True):
     example: str
     parameters: int
     step: int = 0  # of the snapshot that was taken up
-    points: tuple[TrainingPoint, ...] = ()  # of the steps before it, a tenth of them
+    points: tuple[TrainingPoint, ...] = ()  # of the steps before it, as far as they were kept
 
 
 class Learned(Message, frozen=True):

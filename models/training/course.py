@@ -16,7 +16,7 @@ from models.training.gradients import StateGradient
 from models.training.settings import cooled
 from models.training.snapshots import Snapshots
 
-MOST_POINTS = 4096  # of a curve; beyond, every second one goes
+MOST_POINTS = 4096  # of a curve; beyond, those of odd steps go first
 _PAUSE = 0.02  # seconds between two looks at whether a pause is over
 
 Command = Literal["go", "pause", "step", "stop"]
@@ -149,8 +149,10 @@ class Course(ABC):
 
     def _note(self, point: Point) -> None:
         self.points.append(point)
-        if len(self.points) > MOST_POINTS:
-            self.points = deque([*self.points][::2])
+        every = 1
+        while len(self.points) > MOST_POINTS:  # by their number: a record has every tenth step, of those that are left
+            every *= 2
+            self.points = deque(one for one in self.points if one.step == 1 or one.step % every == 0)
 
     def recall(self, held_out: Iterable[HeldOut], curve: Iterable[tuple[int, float, float, float]]) -> None:
         """Know what a folder's record tells of the steps up to here. Of each of the curve: loss, accuracy and rate."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from safetensors.torch import load_file, save_file
 
 from models.files.training_steps import RECORD, SNAPSHOTS, snapshot_path
 from models.protocol.errors import CheckpointError
+from models.training import course
 from models.training.common import Budget
 from models.training.experiment import experiment
 from models.training.folders import TEXT_FILE, save
@@ -51,6 +53,15 @@ def test_it_goes_on_bit_for_bit_as_one_that_was_not_broken_off(tmp_path, switche
     ours, theirs = weights(found.training), weights(through)
     assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
     assert found.training.measure() == through.measure()
+
+
+def test_the_curve_of_a_long_training_is_known_from_its_beginning(tmp_path, monkeypatch):
+    monkeypatch.setattr(course, "MOST_POINTS", 32)
+    trained(tmp_path / "long", steps=100)
+    steps = [point.step for point in resumed(tmp_path / "long").training.points]
+    assert steps[0] <= 20
+    assert max(later - step for step, later in pairwise(steps)) <= 20
+    assert steps[-1] == 100
 
 
 def test_the_rate_cools_as_it_would_have(tmp_path):
