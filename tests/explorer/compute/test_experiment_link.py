@@ -8,7 +8,6 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-import psutil
 import pytest
 
 from explorer import training_folders
@@ -16,39 +15,29 @@ from explorer.compute import experiment_link
 from explorer.compute.experiment_link import ExperimentLink, connect_experiment
 from explorer.session.experiment import ExperimentState
 from explorer.session.intents import RunExperiment, StopExperiment
-from explorer.session.session import Session
+from tests.explorer.compute.linked import Linked, babbling, wait
 from tests.explorer.prepared import tiny_experiment
 
 ENDLESS = 1_000_000
 
 
-class Linked:
+class LinkedExperiment(Linked[ExperimentLink]):
     def __init__(self) -> None:
-        self.session, self.link = Session(), ExperimentLink()
-        connect_experiment(self.session, self.link)
+        super().__init__(ExperimentLink(), connect_experiment)
 
     @property
     def experiment(self) -> ExperimentState:
         assert self.session.state.experiment is not None
         return self.session.state.experiment
 
-    @property
-    def process(self) -> psutil.Process:
-        assert self.link.process is not None
-        return psutil.Process(self.link.process.pid)
-
 
 @pytest.fixture
 def linked(qtbot, tmp_path, monkeypatch):
     monkeypatch.setenv("ATTENTION_EXPLORER_HOME", str(tmp_path / "home"))
-    it = Linked()
+    it = LinkedExperiment()
     yield it
     assert it.link.stop(10.0)
     assert not list(training_folders.trainings_folder().glob("*"))  # nothing is kept
-
-
-def wait(qtbot, holds) -> None:
-    qtbot.waitUntil(holds, timeout=120_000)
 
 
 def test_it_runs_to_its_end_and_the_process_with_it(qtbot, linked, tmp_path):
@@ -118,11 +107,8 @@ def test_a_process_that_does_not_answer_is_killed_at_close(qtbot, linked, tmp_pa
 
 
 def test_words_that_are_no_message_end_it_with_a_sentence(qtbot, linked, tmp_path, monkeypatch):
-    (tmp_path / "babbling_runs.py").write_text(
-        "def serve():\n    print('hello', flush=True)\n    import time; time.sleep(60)\n"
-    )
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr(experiment_link, "WORK", replace(experiment_link.WORK, module="babbling_runs"))
+    monkeypatch.setattr(experiment_link, "WORK", replace(experiment_link.WORK, module=babbling(tmp_path)))
     linked.session.dispatch(RunExperiment(*tiny_experiment(tmp_path), seed=0))
     wait(qtbot, lambda: linked.experiment.phase == "failed")
     assert "cannot be read, and was ended. Press Run again." in linked.session.state.notice.text

@@ -8,7 +8,6 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-import psutil
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -17,47 +16,31 @@ from explorer import owners, training_folders
 from explorer.compute import training_link
 from explorer.compute.training_link import TrainingLink, connect_training
 from explorer.session.intents import TakeUpTraining, TellTraining, Train
-from explorer.session.session import Session
 from explorer.session.training import TrainingState
 from models.protocol.training_messages import Asked, Go, Pause, Save, Stop
+from tests.explorer.compute.linked import Linked, babbling, wait
 
 TINY = (("width", "16"), ("heads", "2"), ("layers", "1"), ("batch", "8"))
 ENDLESS = Asked("copy:4", TINY, seconds=None, steps=1_000_000)
 
 
-_BABBLES = """def serve():
-    print('hello', flush=True)
-    import time; time.sleep(60)
-"""
-
-
-class Linked:
+class LinkedTraining(Linked[TrainingLink]):
     def __init__(self) -> None:
-        self.session, self.link = Session(), TrainingLink()
+        super().__init__(TrainingLink(), connect_training)
         self.link.keeps_unsaved = True
-        connect_training(self.session, self.link)
 
     @property
     def training(self) -> TrainingState:
         assert self.session.state.learning is not None
         return self.session.state.learning
 
-    @property
-    def process(self) -> psutil.Process:
-        assert self.link.process is not None
-        return psutil.Process(self.link.process.pid)
-
 
 @pytest.fixture
 def linked(qtbot, tmp_path, monkeypatch):
     monkeypatch.setenv("ATTENTION_EXPLORER_HOME", str(tmp_path / "home"))
-    it = Linked()
+    it = LinkedTraining()
     yield it
     it.link.stop(10.0)
-
-
-def wait(qtbot, holds) -> None:
-    qtbot.waitUntil(holds, timeout=120_000)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signals")
@@ -115,11 +98,8 @@ def test_a_process_that_does_not_answer_is_killed_at_close(qtbot, linked):
 
 
 def test_words_that_are_no_message_end_it_with_a_sentence(qtbot, linked, tmp_path, monkeypatch):
-    (tmp_path / "babbling.py").write_text(
-        "def serve():\n    print('hello', flush=True)\n    import time; time.sleep(60)\n"
-    )
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr(training_link, "WORK", replace(training_link.WORK, module="babbling"))
+    monkeypatch.setattr(training_link, "WORK", replace(training_link.WORK, module=babbling(tmp_path)))
     linked.session.dispatch(Train(ENDLESS))
     wait(qtbot, lambda: linked.training.phase == "failed")
     assert "cannot be read" in linked.session.state.notice.text
@@ -189,7 +169,7 @@ def test_what_was_not_saved_is_taken_up_by_the_next_window(qtbot, linked, tmp_pa
     assert Path(before.folder).is_dir()
     ended(Path(before.folder), 1)
 
-    second = Linked()
+    second = LinkedTraining()
     try:
         second.link.look_for_left()
         wait(qtbot, lambda: bool(second.session.state.left_trainings))
