@@ -17,7 +17,7 @@ from models.protocol.training_messages import MOST_BYTES, Failed, Fell, Message,
 
 log = logging.getLogger(__name__)
 
-KILLED_WITHIN = 0.5  # seconds
+_KILLED_WITHIN = 0.5  # seconds
 
 HeardT = TypeVar("HeardT", bound=Message)
 
@@ -149,5 +149,5 @@ def end_all(processes: list[ToldProcess[HeardT]], timeout: float) -> bool:
     if timeout and not all(ended):
         for process in processes:
             process.kill()
-        ended = [process.wait(KILLED_WITHIN) for process in processes]
+        ended = [process.wait(_KILLED_WITHIN) for process in processes]
     return all(ended)

@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, Qt, Signal, Slot
 
 from explorer import training_folders
 from explorer.compute.process_link import ProcessLink
-from explorer.compute.told_process import KILLED_WITHIN, ToldProcess, Work
+from explorer.compute.told_process import ToldProcess, Work, end_all
 from explorer.session.intents import TrainingsLeft, TrainingTold
 from explorer.session.session import Session
 from explorer.session.state import State
@@ -133,9 +133,8 @@ class TrainingLink(ProcessLink[FromProcess]):
 
 
 def _remove_after(process: TrainingProcess | None, folder: Path) -> None:
-    if process is not None and not process.wait(_REPLACED_WITHIN):
-        process.kill()
-        process.wait(KILLED_WITHIN)
+    if process is not None:
+        end_all([process], _REPLACED_WITHIN)
     training_folders.remove(folder)
 
 
