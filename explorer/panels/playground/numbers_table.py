@@ -13,6 +13,7 @@ Index = QModelIndex | QPersistentModelIndex
 _MOST_LINES = 16
 _GAP = 14  # pixels at the sides of a number
 _ARROW = 16  # of the heading that is sorted by
+_UNDER_ARROW = "\N{EM SPACE}"  # Qt paints the arrow over what is aligned to the right
 _MEASURED = 4  # texts of a column, the longest: the widest is one of them, as digits are equally wide
 
 
@@ -62,13 +63,17 @@ class _Entries(QAbstractTableModel):
         if role == Qt.ItemDataRole.TextAlignmentRole:
             side = Qt.AlignmentFlag.AlignRight if section else Qt.AlignmentFlag.AlignLeft
             return side | Qt.AlignmentFlag.AlignVCenter
-        return self.headings[section] if role == Qt.ItemDataRole.DisplayRole else None
+        if role != Qt.ItemDataRole.DisplayRole:
+            return None
+        is_sorted_by = self._by is not None and self._by[0] == section
+        return self.headings[section] + (_UNDER_ARROW if is_sorted_by else "")
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
         self._by = (column, order) if column >= 0 else None
         self.layoutAboutToBeChanged.emit()
         self._put_in_order()
         self.layoutChanged.emit()
+        self.headerDataChanged.emit(Qt.Orientation.Horizontal, 0, len(self.headings) - 1)
 
     def _put_in_order(self) -> None:
         if self._by is None:
