@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
 from explorer.panels.playground.pairs import Pairs
 from explorer.panels.playground.words import losses, standing
 from explorer.session.training import TrainingState
+from explorer.widgets.long_words import breakable
 from explorer.widgets.page import wrapped
 
 _TWO_COLUMNS = 380  # pixels
@@ -62,7 +63,6 @@ class _Side(QWidget):
         self.title = QLabel(title)
         self.title.setProperty("role", "title")
         self.prompt, self.text = wrapped(role="dim"), wrapped()
-        self.text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)
@@ -73,4 +73,8 @@ class _Side(QWidget):
     def show_text(self, title: str, prompt: str, text: str) -> None:
         self.title.setText(title)
         self.prompt.setText(prompt)
-        self.text.setText(text.lstrip() or "It writes nothing: it ends at once.")
+        written = text.lstrip() or "It writes nothing: it ends at once."
+        shown = breakable(written)
+        self.text.setText(shown)
+        flags = Qt.TextInteractionFlag
+        self.text.setTextInteractionFlags(flags.TextSelectableByMouse if shown == written else flags.NoTextInteraction)

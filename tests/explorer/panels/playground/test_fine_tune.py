@@ -184,3 +184,15 @@ def test_a_tuned_model_is_tuned_anew_from_what_it_was(panel, session):
     session.arrive(replace(opened, info=replace(opened.info, training=TrainingSteps(folder, (0,), 0))))
     assert panel.fine_tune.checkpoint.currentText() == "story-gpt, as it was"
     assert panel.fine_tune.asked().checkpoint == "story-gpt"
+
+
+def test_a_word_without_end_is_broken_and_cannot_be_copied_with_what_breaks_it(panel, session):
+    press(panel.train)
+    tell(session, Began("/none/story-gpt-tuned", "go on", "", 12))
+    tell(session, Wrote("Tom went", " home to the sea", "k" * 80, 1))
+    before, after = panel.fine_tune.result.before.text, panel.fine_tune.result.after.text
+    assert before.text() == "home to the sea"
+    assert before.textInteractionFlags() & Qt.TextInteractionFlag.TextSelectableByMouse
+    assert after.text().replace("\N{ZERO WIDTH SPACE}", "") == "k" * 80
+    assert not after.textInteractionFlags() & Qt.TextInteractionFlag.TextSelectableByMouse
+    assert after.heightForWidth(100) >= 4 * after.fontMetrics().height()
