@@ -102,11 +102,11 @@ class FineTunePage(TrainingForm):
         column.addWidget(beside(prompt, self.prompt, self.write))
         column.addWidget(flowing(named("Checkpoint", self.checkpoint), self.source, self.file, self.file_name))
         column.addWidget(self.text)
+        column.addWidget(self.sentence)  # why the button waits: seen beside it also in a low window
         column.addWidget(flowing(self.tuned, self._rank))
         column.addWidget(
             flowing(self.limit, self.seconds, self.steps, named("Rate", self.rate), named("Seed", self.seed))
         )
-        column.addWidget(self.sentence)
         column.addStretch(1)
 
     def _connect(self) -> None:
