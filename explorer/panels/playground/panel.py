@@ -127,9 +127,6 @@ class PlaygroundPanel(Panel):
 
     # what it shows
 
-    def is_at_work(self, state: State) -> bool:
-        return state.is_learning or (state.experiment is not None and state.experiment.is_under_way)
-
     def wants(self, state: State) -> Request | None:
         return PlanRequest(asked=self._planned)
 
