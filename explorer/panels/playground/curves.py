@@ -39,7 +39,7 @@ class CurvesPage(QWidget):
 
     def show_training(self, training: TrainingState | None) -> None:
         if training is not None:
-            import_ahead()  # it takes longer to the first curve
+            import_ahead()
         for label, text in (
             (self.right, right(training)),
             (self.standing, standing(training)),

@@ -18,6 +18,7 @@ from explorer.session.experiment import ExperimentState
 from explorer.widgets.beside import flowing, named
 from explorer.widgets.choices_kept import Choice, data_choice
 from explorer.widgets.page import wrapped
+from explorer.widgets.plot.ahead import import_ahead
 from explorer.widgets.plot.plot import Plot
 from explorer.widgets.whole_list_box import WholeListBox
 from models.training.prepared import Prepared, read_prepared
@@ -107,6 +108,8 @@ class ExperimentsPage(QWidget):
 
     def show_experiment(self, experiment: ExperimentState | None) -> None:
         """Show where the experiment of this window stands, if it is the one that is chosen."""
+        if experiment is not None:
+            import_ahead()
         self._state = experiment
         self.stop.setEnabled(experiment is not None and experiment.is_under_way and not experiment.is_stopping)
         here = experiment if experiment is not None and experiment.prepared.name == self.prepared.name else None

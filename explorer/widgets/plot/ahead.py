@@ -10,6 +10,9 @@ _CANVAS = "explorer.widgets.plot.canvas"
 
 
 def import_ahead() -> None:
-    """In a thread; nothing where it was done. It takes a tenth of a second, on a busy computer a whole one."""
+    """In a thread, as soon as something learns: the first curve comes later. Nothing where it was done.
+
+    It takes a tenth of a second, on a busy computer a whole one.
+    """
     if _CANVAS not in sys.modules:
         threading.Thread(target=importlib.import_module, args=(_CANVAS,), name="import of plots", daemon=True).start()
