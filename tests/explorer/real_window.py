@@ -35,13 +35,13 @@ PanelT = TypeVar("PanelT", bound=Panel)
 
 
 @contextmanager
-def look_put_back() -> Iterator[None]:
+def look_put_back() -> Iterator[QApplication]:
     """Around a window: theme and text size are the application's, and the next test expects those of Qt."""
     app = QApplication.instance()
     assert isinstance(app, QApplication)
     font, palette, sheet = app.font(), app.palette(), app.styleSheet()
     try:
-        yield
+        yield app
     finally:
         app.setStyleSheet(sheet)
         app.setPalette(palette)

@@ -58,9 +58,7 @@ def test_what_stands_out_already_stays_on_a_projector(look):
 
 @BOTH
 def test_a_ticked_box_has_a_tick(qtbot, look):
-    with look_put_back():
-        app = QApplication.instance()
-        assert isinstance(app, QApplication)
+    with look_put_back() as app:
         theme.apply(app, look)
         box = QCheckBox("All keys")
         qtbot.addWidget(box)

@@ -84,9 +84,7 @@ def test_a_theme_reaches_the_content(card):
 
 
 def test_the_mark_is_shorter_where_the_title_would_be_cut(qtbot):
-    with look_put_back():
-        app = QApplication.instance()
-        assert isinstance(app, QApplication)
+    with look_put_back() as app:
         theme.apply(app, LIGHT)
         card = Card("Layer 5, head 5")
         qtbot.addWidget(card)

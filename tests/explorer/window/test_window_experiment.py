@@ -7,21 +7,29 @@ from pathlib import Path
 import psutil
 
 from explorer.panels.playground import experiments
+from explorer.panels.playground.experiments import ExperimentsPage
 from explorer.panels.playground.panel import EXPERIMENTS, PlaygroundPanel
+from explorer.window.window import MainWindow
 from models.protocol.loading import Loaded
 from models.protocol.trust import TrustReport
 from tests.explorer.prepared import tiny_experiment
 from tests.explorer.real_window import click, opened_window, panel_of, settle, wait_until
 
 
+def opened_page(window: MainWindow) -> ExperimentsPage:
+    """Brought to the front by the mouse."""
+    window.dock_host.raise_panel("playground")
+    panel = panel_of(window, PlaygroundPanel)
+    button = panel.pages.button(EXPERIMENTS)
+    click(button, button.rect().center())
+    wait_until(panel.experiments.run.isVisible)
+    return panel.experiments
+
+
 def test_the_model_of_a_run_is_opened_and_is_the_models_own(qapp, settings_folder, tmp_path, monkeypatch):
     monkeypatch.setattr(experiments, "FILE", Path(tiny_experiment(tmp_path)[0]))
     with opened_window() as window:
-        window.dock_host.raise_panel("playground")
-        panel = panel_of(window, PlaygroundPanel)
-        click(panel.pages.button(EXPERIMENTS), panel.pages.button(EXPERIMENTS).rect().center())
-        page = panel.experiments
-        wait_until(page.run.isVisible)
+        page = opened_page(window)
         click(page.run, page.run.rect().center())
         wait_until(lambda: len(page.models.buttons) == 2)
         wait_until(page.models.buttons[1].isVisible)
@@ -41,11 +49,7 @@ def test_the_model_of_a_run_is_opened_and_is_the_models_own(qapp, settings_folde
 
 def test_it_is_run_and_the_window_closes_while_it_learns(qapp, settings_folder):
     with opened_window() as window:
-        window.dock_host.raise_panel("playground")
-        panel = panel_of(window, PlaygroundPanel)
-        click(panel.pages.button(EXPERIMENTS), panel.pages.button(EXPERIMENTS).rect().center())
-        page = panel.experiments
-        wait_until(page.run.isVisible)
+        page = opened_page(window)
         opened = window.session.state.document
         click(page.run, page.run.rect().center())
         wait_until(lambda: window.session.state.experiment is not None and window.session.state.experiment.step > 0)
