@@ -84,7 +84,8 @@ def _item() -> Any:
 def _options(series: Series, geometry: Geometry, theme: Theme) -> dict[str, Any]:
     """All that an item is told of a series: what was told of another does not stay."""
     colour = QColor(getattr(theme, series.role))
-    marked = series.mark != "none"
+    mark: Mark = "circle" if series.mark == "none" and len(series.x) == 1 else series.mark  # no line goes to it
+    marked = mark != "none"
     hollow = np.zeros(len(series.x), bool) if series.hollow is None else series.hollow
     surface, outline = pg.mkBrush(theme.surface), pg.mkPen(colour, width=wide(_OUTLINE))
     ring = outline if hollow.any() else pg.mkPen(theme.surface, width=1)
@@ -93,7 +94,7 @@ def _options(series: Series, geometry: Geometry, theme: Theme) -> dict[str, Any]
         "x": scaled(series.x.astype(float), geometry.figure.x),
         "y": scaled(series.y.astype(float), geometry.figure.y),
         "pen": None if series.line == "none" else pg.mkPen(colour, width=line, style=PEN_STYLES[series.line]),
-        "symbol": _SYMBOLS[series.mark],
+        "symbol": _SYMBOLS[mark],
         "symbolSize": wide(series.mark_size) * _LARGER.get(series.mark, 1.0),
         "symbolBrush": [surface if empty else pg.mkBrush(colour) for empty in hollow] if marked else None,
         "symbolPen": [outline if empty else ring for empty in hollow] if marked else None,

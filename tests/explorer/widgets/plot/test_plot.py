@@ -126,6 +126,15 @@ def test_hovering_reads_and_leaving_forgets(plot):
     assert rendered(plot) == calm
 
 
+def test_a_curve_of_one_point_is_seen(plot):
+    alone = Series("alone", np.array([4.0]), np.array([20.0]))
+    plot.set_figure(Figure(Axis(low=0.0, high=8.0), Axis(low=0.0, high=40.0), (alone,)))
+    at = plot.point(4.0, 20.0).toPoint()
+    assert rgb(rendered(plot).pixel(at)) == rgb(QColor(getattr(LIGHT, alone.role)))
+    plot.set_figure(Figure(Axis(low=0.0, high=8.0), Axis(low=0.0, high=40.0)))
+    assert rgb(rendered(plot).pixel(at)) != rgb(QColor(getattr(LIGHT, alone.role)))
+
+
 def test_the_legend_has_room_for_each_value(qtbot):
     rng = np.random.default_rng(0)
     ends = [0.0, -0.0, 9.9996, 99.996, 9999.96, 0.99996, 1.0, 1000.0, 10_000.0, 1e-4, np.inf, -np.inf, np.nan]
