@@ -156,13 +156,20 @@ class PlaygroundPanel(Panel):
     def _show_plan(self, state: State) -> None:
         plan = state.results.of(PlanView)
         if plan is None or plan.request.asked != self._planned:
-            self.train.setEnabled(True)
+            self._offer_train("")
             return
         asked, sentence = self._planned, plan.sentence
         if isinstance(asked, AskedTuning) and is_private(asked.checkpoint):
             sentence = _UNSAVED
         (self.fine_tune if self._tunes else self.form).say(sentence or plan_said(plan), bool(sentence))
-        self.train.setEnabled(not sentence)
+        self._offer_train(sentence)
+
+    def _offer_train(self, refusal: str) -> None:
+        """Unless it is refused, which is said by the form: that may not be in sight."""
+        whose = "with a copy of the checkpoint" if self._tunes else "with a new model"
+        tip = f"Begin {whose}; what this window trained before and did not save goes"
+        self.train.setToolTip(refusal or tip)
+        self.train.setEnabled(not refusal)
 
     def _show_open(self, state: State) -> None:
         """Which checkpoint is tuned where no other is chosen: of a tuned one the one that it was made from."""
@@ -179,8 +186,6 @@ class PlaygroundPanel(Panel):
 
     def _show_buttons(self, training: TrainingState | None) -> None:
         self.train.setText("Fine-tune" if self._tunes else "Train")
-        whose = "with a copy of the checkpoint" if self._tunes else "with a new model"
-        self.train.setToolTip(f"Begin {whose}; what this window trained before and did not save goes")
         phase = "" if training is None else training.phase
         exists = training is not None and bool(training.folder)
         is_running = phase in ("starting", "running")

@@ -106,9 +106,12 @@ def test_what_cannot_be_tuned_is_said_and_train_waits(panel, session):
     session.arrive(PlanView(request=request, sentence="The text is empty: there is nothing to learn from it."))
     assert panel.fine_tune.sentence.text() == "The text is empty: there is nothing to learn from it."
     assert not panel.train.isEnabled()
+    press(panel.pages.button(CURVES))
+    assert panel.train.toolTip() == "The text is empty: there is nothing to learn from it."
     session.arrive(PlanView(request=request, parameters=8_500_000, rows=1_300, held_out=7))
     assert panel.fine_tune.sentence.text() == "8,500,000 parameters learn from 1,300 rows; 7 more are held out."
     assert panel.train.isEnabled()
+    assert "Begin with a copy of the checkpoint" in panel.train.toolTip()
 
 
 def test_train_begins_what_the_page_in_front_shows(panel, session):
