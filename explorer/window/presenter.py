@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from explorer.panels.base import HEAD
+from explorer.widgets.full_screen import fill_screen
 from explorer.window.audience.tools import KEYS as TOOL_KEYS
 from explorer.window.audience.tools import PresenterTools
 from explorer.window.code_sheet import CodeSheet
@@ -114,7 +115,7 @@ class Presenter(QObject):
         contents.input.show_strip_alone(True)
         self._docks.show_alone(name)
         if self.fills_screen():
-            window.setWindowState(window.windowState() | Qt.WindowState.WindowFullScreen)
+            fill_screen(window, True)
         app = QApplication.instance()
         assert app is not None
         app.installEventFilter(self)
@@ -142,7 +143,7 @@ class Presenter(QObject):
         menu_bar.setMinimumHeight(0)
         menu_bar.setMaximumHeight(_BOUNDLESS)
         if not self._was_full_screen:
-            window.setWindowState(window.windowState() & ~Qt.WindowState.WindowFullScreen)
+            fill_screen(window, False)
         if self._size == window.size():
             QTimer.singleShot(0, self, self._put_back)
         self._returns.start()

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from PySide6.QtCore import QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QSize, QTimer, Signal
 from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QApplication, QMenu
 
@@ -17,6 +17,7 @@ from explorer import settings as remembered
 from explorer.settings import LARGEST_TEXT, LAYOUT_VERSION, SMALLEST_TEXT, Settings
 from explorer.theme import ThemeName
 from explorer.training_folders import is_private
+from explorer.widgets.full_screen import fill_screen
 from explorer.widgets.small_screens import fitted
 from explorer.widgets.token_text import apart
 from explorer.window.ending import close_dialogs
@@ -371,11 +372,7 @@ class MainWindow(Shell):
 
     def set_full_screen(self, full: bool) -> None:
         """Fill the screen, or go back to how the window was: maximised, if it was."""
-        state = self.windowState()
-        if full:
-            self.setWindowState(state | Qt.WindowState.WindowFullScreen)
-        else:
-            self.setWindowState(state & ~Qt.WindowState.WindowFullScreen)
+        fill_screen(self, full)
 
     # the state, and what is remembered
 

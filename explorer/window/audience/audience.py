@@ -10,6 +10,7 @@ from PySide6.QtGui import QGuiApplication, QKeyEvent, QScreen
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QWidget
 
 from explorer.theme import Theme
+from explorer.widgets.full_screen import fill_screen
 from explorer.window.audience.audience_window import AudienceWindow
 from explorer.window.audience.marks import Marks
 from explorer.window.audience.stage import Part, area_of, part_of, parts_of
@@ -88,8 +89,8 @@ class Audience(QObject):
         return self.window is not None
 
     def toggle(self) -> None:
-        if self.window is not None:
-            self.window.close()
+        if self.is_open:
+            self.close()
         else:
             self.open()
 
@@ -107,7 +108,7 @@ class Audience(QObject):
             shown.show()
         else:
             shown.setGeometry(other.geometry())
-            shown.set_full(True)
+            fill_screen(shown, True)
             shown.show()
         self._presenter.begin()
         self._window.activateWindow()
@@ -120,7 +121,7 @@ class Audience(QObject):
     def _uncover(self) -> None:
         """The projector is gone, and what was on it covers the teacher's window: it becomes one beside it."""
         if self.window is not None and self.window.isFullScreen() and self.window.screen() is self._window.screen():
-            self.window.set_full(False)
+            fill_screen(self.window, False)
             self.window.resize(self.window.sizeHint())
             self._window.activateWindow()
 

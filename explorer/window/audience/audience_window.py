@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 
-from PySide6.QtCore import QEvent, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, QSize, QSizeF, Qt, Signal
 from PySide6.QtGui import QCloseEvent, QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPixmap, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from explorer.theme import LIGHT, Theme
+from explorer.widgets.full_screen import fill_screen
 from explorer.window.audience import marks as drawing
 from explorer.window.audience.marks import Marks
 from explorer.window.audience.stage import Part, area_of, draw
@@ -85,18 +86,12 @@ class AudienceWindow(QWidget):
     def sizeHint(self) -> QSize:
         return QSize(960, 540)
 
-    def set_full(self, full: bool) -> None:
-        state = self.windowState()
-        self.setWindowState(
-            state | Qt.WindowState.WindowFullScreen if full else state & ~Qt.WindowState.WindowFullScreen
-        )
-
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        self.set_full(not self.isFullScreen())
+        fill_screen(self, not self.isFullScreen())
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_F11:
-            self.set_full(not self.isFullScreen())
+            fill_screen(self, not self.isFullScreen())
         else:
             self.key_pressed.emit(event)
 
@@ -118,6 +113,6 @@ def fitted(size: QSize, room: QRect) -> QRectF:
     """The largest rectangle of the form of `size` in the middle of `room`."""
     if size.isEmpty():
         return QRectF(room)
-    scale = min(room.width() / size.width(), room.height() / size.height())
-    wide, high = size.width() * scale, size.height() * scale
-    return QRectF(room.x() + (room.width() - wide) / 2, room.y() + (room.height() - high) / 2, wide, high)
+    place = QRectF(QPointF(), QSizeF(size).scaled(QSizeF(room.size()), Qt.AspectRatioMode.KeepAspectRatio))
+    place.moveCenter(QRectF(room).center())
+    return place

@@ -75,9 +75,8 @@ def _part(window: QWidget, widget: QWidget, within: QWidget) -> Part | None:
     """What can be seen of `widget` inside of `within`; None where that is nothing, or in another window."""
     if not widget.isVisible() or widget.window() is not window or widget.visibleRegion().isEmpty():
         return None
-    corner = widget.mapTo(window, QPoint())
-    place = QRect(corner, widget.size()) & QRect(within.mapTo(window, QPoint()), within.size())
-    return None if place.isEmpty() else Part(widget, place.translated(-corner), place)
+    part = part_of(widget, QRect(within.mapTo(window, QPoint()), within.size()))
+    return None if part.place.isEmpty() else part
 
 
 def area_of(parts: list[Part]) -> QRect:

@@ -13,7 +13,7 @@ STAYS = 3000
 """ms: how long they stay once the mouse has left."""
 
 _BUTTONS = (
-    ("freeze", "Freeze", "F", "The audience keeps its picture, and what the mouse points at, while you go on"),
+    ("freeze", "Freeze", "F", "What the mouse points at stays while you go on"),
     ("spotlight", "Spotlight", "O", "Dim all but a circle about the mouse"),
     ("laser", "Laser", "L", "A red dot that follows the mouse"),
     ("draw", "Draw", "D", "Draw over the panel with the mouse"),

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 from PySide6.QtCore import QEvent, QObject, QPointF, QRect, QRectF, Qt, Signal
 from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QMainWindow
 
 from explorer.theme import Theme
-from explorer.window.audience.marks import Marks, Point, Stroke, Tool, share
+from explorer.window.audience.marks import Marks, Point, Stroke, share
 from explorer.window.audience.overlay import Overlay
 from explorer.window.audience.toolbar import Toolbar
 from explorer.window.contents import Contents
 
-KEYS: dict[Qt.Key, str] = {
+Act = Literal["freeze", "spotlight", "laser", "draw", "clear", "black"]
+
+KEYS: dict[Qt.Key, Act] = {
     Qt.Key.Key_F: "freeze",
     Qt.Key.Key_O: "spotlight",
     Qt.Key.Key_L: "laser",
@@ -92,8 +95,8 @@ class PresenterTools(QObject):
             return False
         return True
 
-    def do(self, what: str) -> None:
-        """One of `KEYS`' names: take a tool or put it away, freeze or go on, clear, black or not."""
+    def do(self, what: Act) -> None:
+        """Take a tool or put it away, freeze or go on, clear, black or not."""
         marks = self.marks
         if what == "freeze":
             self._freeze(not self.is_frozen)
@@ -103,8 +106,7 @@ class PresenterTools(QObject):
             self._ink.pop(self._panel, None)
             marks = replace(marks, strokes=())
         else:
-            tool: Tool = "spotlight" if what == "spotlight" else "laser" if what == "laser" else "draw"
-            marks = replace(marks, tool="" if marks.tool == tool else tool)
+            marks = replace(marks, tool="" if marks.tool == what else what)
         self._set(marks)
 
     def lose_audience(self) -> None:

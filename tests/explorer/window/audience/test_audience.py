@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from explorer.panels.head_map.panel import HeadMapPanel
 from explorer.session.intents import SelectHead, Show
 from explorer.session.state import Notice
+from explorer.widgets.full_screen import fill_screen
 from explorer.window.audience import toolbar
 from explorer.window.audience.audience_window import AudienceWindow
 from explorer.window.audience.marks import INK, placed
@@ -303,7 +304,7 @@ def test_a_projector_of_another_scale_gets_another_picture(presenting: MainWindo
 def test_an_unplugged_projector_leaves_the_teacher_s_window_in_sight(
     presenting: MainWindow, audience: AudienceWindow
 ) -> None:
-    audience.set_full(True)
+    fill_screen(audience, True)
     wait_until(audience.isFullScreen)
     QGuiApplication.instance().screenRemoved.emit(presenting.screen())  # type: ignore[union-attr]
     wait_until(lambda: not audience.isFullScreen())
