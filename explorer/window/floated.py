@@ -21,6 +21,9 @@ _FRAMED = (
 )
 """Qt makes of a dock that floats a tool window without any of these."""
 
+_BESIDE = QPoint(40, 40)
+"""From the corner of all docks: where one floats that has no place of its own on a screen."""
+
 _HELD = 50
 """ms between two looks at whether the mouse still drags the dock: another window would be another drag."""
 
@@ -62,10 +65,10 @@ class FloatedDocks(QObject):
         if kept is not None and not was_dragged:
             normal = QRect(kept.x, kept.y, kept.width, kept.height)
             place = normal if _is_on_a_screen(normal) else place
+        if not _is_on_a_screen(place):  # behind a tab Qt keeps a dock off every screen, and says that it is not seen
+            place = QRect(dock.parentWidget().mapToGlobal(_BESIDE), place.size())
         dock.setGeometry(place)
         dock.setVisible(was_visible)
-        if was_visible:
-            dock.visibilityChanged.emit(True)  # which Qt leaves out of a dock that was behind a tab
         if kept is not None and kept.is_maximised and not was_dragged:
             QTimer.singleShot(_MAPPED, dock, partial(self._fill, dock))
 

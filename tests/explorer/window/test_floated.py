@@ -81,6 +81,20 @@ def test_it_has_a_title_bar_while_it_floats_and_goes_back_by_the_grip(window: Ma
     assert not dock.visibleRegion().isEmpty(), "in front of its tabs"
 
 
+def test_one_that_floats_from_behind_a_tab_is_seen(window: MainWindow) -> None:
+    window.dock_host.raise_panel("flow")
+    dock = window.dock_host.docks["compare"]
+    assert dock.visibleRegion().isEmpty()
+    dock.setFloating(True)
+    QTest.qWait(200)
+    assert window.screen().availableGeometry().contains(dock.geometry())
+    assert "compare" in window.dock_host.front_panels()
+    assert window.contents.made_panels["compare"].isVisible()
+    dock.setFloating(False)
+    QTest.qWait(200)
+    assert dock.window() is window
+
+
 def test_one_that_was_maximised_is_so_when_it_floats_again(window: MainWindow) -> None:
     window.dock_host.raise_panel("map")
     dock = window.dock_host.docks["map"]
