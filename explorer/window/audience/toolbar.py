@@ -101,7 +101,6 @@ class Toolbar(QFrame):
         """Stand at the lower edge of `place`, in the middle."""
         self.adjustSize()
         self.move(place.center().x() - self.width() // 2, place.bottom() - self.height() - 4)
-        self.raise_()
 
     def enterEvent(self, event: QEnterEvent) -> None:
         self._goes.stop()

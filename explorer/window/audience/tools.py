@@ -152,7 +152,8 @@ class PresenterTools(QObject):
             marks = replace(marks, is_black=False)  # that is the other window's
         self.overlay.setGeometry(self._window.rect() if marks.is_black else self._place)
         self.overlay.show_marks(marks)
-        self.overlay.raise_()
+        self.toolbar.raise_()
+        self.overlay.stackUnder(self.toolbar)  # raising both in turn would paint all below at every move of the mouse
         if self.is_on:
             self.toolbar.say(self.marks, self.is_frozen, self.has_audience)
             self.toolbar.follow(self._place)
