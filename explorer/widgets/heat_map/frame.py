@@ -12,7 +12,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize
 from PySide6.QtGui import QFont, QFontInfo, QFontMetricsF
 
 from explorer.text_size import line_scale, wide
-from explorer.widgets.heat_map.view import Bounds, MapView
+from explorer.widgets.heat_map.view import NEARLY_SQUARE, Bounds, MapView
 from explorer.widgets.token_text import ARROW
 
 GAP = 6.0
@@ -59,7 +59,7 @@ class Frame:
         return max(map(metrics.horizontalAdvance, names[1]), default=0.0) <= self.label_limit
 
     def fitted_view(
-        self, rows: int, columns: int, pixel: float, block: tuple[range, range], bounds: Bounds | None = None
+        self, rows: int, columns: int, pixel: float, block: tuple[range, range], bounds: Bounds = NEARLY_SQUARE
     ) -> MapView:
         """A `block` of a map in its room, on whole pixels of size `pixel`; of an empty map, a single cell."""
         room = self.room

@@ -24,10 +24,11 @@ ASPECT = 1.4  # how far cells may leave the square to fill the room
 class Bounds:
     """How far cells may leave the square to fill the room, and how many pixels they take at most."""
 
-    aspect: float = ASPECT
-    largest: float = LARGEST_FITTED
+    aspect: float
+    largest: float
 
 
+NEARLY_SQUARE = Bounds(ASPECT, LARGEST_FITTED)
 FILLING = Bounds(aspect=2.4, largest=math.inf)
 """For a map that is read from afar."""
 
@@ -127,13 +128,12 @@ class MapView:
         height: float,
         pixel: float = 1.0,
         block: tuple[range, range] | None = None,
-        bounds: Bounds | None = None,
+        bounds: Bounds = NEARLY_SQUARE,
     ) -> MapView:
         """The whole map in a room of width by height, centred across, on whole device pixels of size `pixel`.
 
         Of a `block`, (rows, columns), only that part.
         """
-        bounds = bounds or Bounds()
         down, across = block or (range(rows), range(columns))
         x, y = _snapped(left, pixel), _snapped(top, pixel)
         right = max(_snapped(left + width, pixel), x + pixel)
