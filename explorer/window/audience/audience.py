@@ -11,7 +11,6 @@ from PySide6.QtWidgets import QDockWidget, QMainWindow, QWidget
 
 from explorer.theme import Theme
 from explorer.widgets.full_screen import fill_screen
-from explorer.window.audience.audience_window import AudienceWindow
 from explorer.window.audience.marks import Marks
 from explorer.window.audience.stage import Part, area_of, part_of, parts_of
 from explorer.window.contents import Contents
@@ -21,6 +20,7 @@ from explorer.window.presenter import Presenter
 from explorer.window.sessions import Sessions
 
 if TYPE_CHECKING:  # needed with the first audience
+    from explorer.window.audience.audience_window import AudienceWindow
     from explorer.window.audience.teacher_notes import TeacherNotes
 
 SOONEST, LATEST = 40, 600
@@ -96,6 +96,8 @@ class Audience(QObject):
 
     def open(self) -> None:
         """Show the audience's window on another screen where there is one, and present."""
+        from explorer.window.audience.audience_window import AudienceWindow
+
         self.window = shown = AudienceWindow()
         shown.key_pressed.connect(self._on_key)
         shown.closed.connect(self._on_closed)
@@ -215,11 +217,12 @@ class Audience(QObject):
             return
         if guide is not None:
             step, steps = guide.step, guide.steps
-            notes = "" if step is None else step.notes
+            notes = step.notes if step is not None and step.notes else "*No notes for this step.*"
             following = steps[guide.at + 1].title if guide.at + 1 < len(steps) else "the end"
         else:
             kept, at = states.kept.states, states.current
-            notes, following = states.kept.notes, kept[at + 1].name if at + 1 < len(kept) else ""
+            notes = states.kept.notes or "*No notes in this session.*"
+            following = kept[at + 1].name if at + 1 < len(kept) else ""
         frozen = _FROZEN if self.tools.is_frozen else ""
         self.notes.say(notes, following, _BLACK if self.tools.marks.is_black else frozen)
 

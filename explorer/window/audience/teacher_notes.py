@@ -60,7 +60,7 @@ class TeacherNotes(QWidget):
 
     def say(self, notes: str, following: str, state: str) -> None:
         """`following` is the title of what comes next; `state` what the audience sees that the teacher does not."""
-        self.notes.say(notes or "*No notes for this step.*")
+        self.notes.say(notes)
         self.next.setText(f"Next: {following}" if following else "")
         if state:
             self.state.setText(state)

@@ -7,8 +7,8 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QGuiApplication, QImage, QWheelEvent
+from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, QRect, QRectF, Qt
+from PySide6.QtGui import QColor, QGuiApplication, QImage, QPaintEvent, QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
@@ -412,6 +412,34 @@ def test_the_laser_is_where_the_mouse_is_in_both(presenting: MainWindow, audienc
     assert colour(picture(audience), mirrored(window, other)) != INK[False]
 
 
+class Painted(QObject):
+    """Notes which parts of a widget are painted."""
+
+    def __init__(self, widget: QWidget) -> None:
+        super().__init__(widget)
+        self.parts: list[QRect] = []
+        widget.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if isinstance(event, QPaintEvent):
+            self.parts.append(event.region().boundingRect())
+        return False
+
+
+def test_what_the_laser_passes_is_painted_and_nothing_else(window: MainWindow) -> None:
+    window.presenter.begin()
+    key(window, Qt.Key.Key_L)
+    start = middle(window, 9, 4)
+    for step in (0, 1):
+        point_at(window, start + QPoint(step, 0))
+        rest(window)
+    painted = Painted(window.presenter.tools.overlay)
+    for step in range(2, 6):
+        point_at(window, start + QPoint(step, 0))  # within a cell: the map points at nothing else
+    assert len(painted.parts) >= 4
+    assert max(max(part.width(), part.height()) for part in painted.parts) < 80, painted.parts
+
+
 def test_a_click_goes_through_the_laser_and_the_spotlight(presenting: MainWindow, audience: AudienceWindow) -> None:
     window = presenting
     for tool in (Qt.Key.Key_L, Qt.Key.Key_O):
@@ -605,6 +633,7 @@ def test_a_remote_walks_through_the_states_that_were_kept(presenting: MainWindow
     key(window, Qt.Key.Key_PageUp)
     wait_until(lambda: window.session.state.selection.query == 13 and window.is_settled())
     assert window.audience.notes is not None
+    assert window.audience.notes.notes.toPlainText() == "No notes in this session.", "and none of a step: there is none"
     assert window.audience.notes.next.text() == "Next: Two"
     press(audience, Qt.Key.Key_PageDown)
     wait_until(lambda: window.session.state.selection.query == 9)
