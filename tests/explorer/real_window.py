@@ -133,6 +133,12 @@ def press(widget: QWidget, key: Qt.Key, keys: Qt.KeyboardModifier = Qt.KeyboardM
     QTest.keyClick(widget, key, keys)
 
 
+def key(window: MainWindow, which: Qt.Key, keys: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier) -> None:
+    """Press a key where the keyboard is."""
+    focus: QWidget | None = window.focusWidget()
+    press(window if focus is None else focus, which, keys)
+
+
 def paste(window: MainWindow, text: str) -> None:
     """Put `text` in the place of what the input holds, through the clipboard."""
     QApplication.clipboard().setText(text)

@@ -24,6 +24,8 @@ HINTS = (
     Qt.WindowType.WindowCloseButtonHint,
 )
 
+PLACE = QRect(60, 70, 500, 400)
+
 
 def opened(settings: Settings) -> MainWindow:
     window = MainWindow(State(START), settings, remembers=True)
@@ -60,6 +62,24 @@ def maximise(dock: QDockWidget) -> None:
     assert dock.isMaximized()
 
 
+def floating(window: MainWindow) -> QDockWidget:
+    """The dock of the panel Head, in a window of its own."""
+    window.dock_host.raise_panel("map")
+    dock = window.dock_host.docks["map"]
+    double_click(dock)
+    assert dock.isFloating()
+    return dock
+
+
+def maximised(window: MainWindow) -> QDockWidget:
+    """The same, which was at `PLACE` before it filled the screen."""
+    dock = floating(window)
+    dock.setGeometry(PLACE)
+    QTest.qWait(50)
+    maximise(dock)
+    return dock
+
+
 def is_framed(dock: QDockWidget) -> bool:
     flags = dock.windowFlags()
     is_window = (flags & Qt.WindowType.WindowType_Mask) == Qt.WindowType.Window
@@ -67,10 +87,7 @@ def is_framed(dock: QDockWidget) -> bool:
 
 
 def test_it_has_a_title_bar_while_it_floats_and_goes_back_by_the_grip(window: MainWindow) -> None:
-    window.dock_host.raise_panel("map")
-    dock = window.dock_host.docks["map"]
-    double_click(dock)
-    assert dock.isFloating()
+    dock = floating(window)
     assert is_framed(dock)
     assert dock.isVisible()
     assert dock.windowTitle() == "Head"
@@ -96,24 +113,17 @@ def test_one_that_floats_from_behind_a_tab_is_seen(window: MainWindow) -> None:
 
 
 def test_one_that_was_maximised_is_so_when_it_floats_again(window: MainWindow) -> None:
-    window.dock_host.raise_panel("map")
-    dock = window.dock_host.docks["map"]
-    double_click(dock)
-    dock.setGeometry(QRect(60, 70, 500, 400))
-    QTest.qWait(50)
-    maximise(dock)
+    dock = maximised(window)
     double_click(dock)
     assert not dock.isFloating()
     assert not dock.visibleRegion().isEmpty(), "in front of its tabs"
     double_click(dock)
     wait_until(lambda: dock.isFloating() and dock.isMaximized())
-    assert dock.normalGeometry() == QRect(60, 70, 500, 400), "what it is made when it no longer fills the screen"
+    assert dock.normalGeometry() == PLACE, "what it is made when it no longer fills the screen"
 
 
 def test_the_presenter_takes_it_in_and_gives_it_back(window: MainWindow) -> None:
-    window.dock_host.raise_panel("map")
-    dock = window.dock_host.docks["map"]
-    double_click(dock)
+    dock = floating(window)
     maximise(dock)
     window.dock_host.go_to("map")
     window.presenter.begin()
@@ -128,18 +138,13 @@ def test_the_presenter_takes_it_in_and_gives_it_back(window: MainWindow) -> None
 def test_it_floats_the_same_at_the_next_start(qapp: QApplication) -> None:
     with look_put_back():
         window = opened(Settings(theme="light"))
-        window.dock_host.raise_panel("map")
-        dock = window.dock_host.docks["map"]
-        double_click(dock)
-        dock.setGeometry(QRect(60, 70, 500, 400))
-        QTest.qWait(50)
-        maximise(dock)
+        dock = maximised(window)
         window.close()
         destroy(window)
         settings, said = remembered.load()
         assert not said
         assert settings.floated["map"].is_maximised
-        assert (settings.floated["map"].width, settings.floated["map"].height) == (500, 400)
+        assert (settings.floated["map"].width, settings.floated["map"].height) == (PLACE.width(), PLACE.height())
         again = opened(settings)
         dock = again.dock_host.docks["map"]
         wait_until(lambda: dock.isFloating() and dock.isMaximized())
@@ -150,9 +155,7 @@ def test_it_floats_the_same_at_the_next_start(qapp: QApplication) -> None:
 
 def test_one_that_is_far_off_every_screen_is_not_put_there(window: MainWindow) -> None:
     window.dock_host.floated.restore({"map": Floated(90_000, 90_000, 300, 200, True)})
-    window.dock_host.raise_panel("map")
-    dock = window.dock_host.docks["map"]
-    double_click(dock)
+    dock = floating(window)
     wait_until(dock.isMaximized)
     assert dock.normalGeometry().topLeft() != QPoint(90_000, 90_000)
     assert window.geometry().intersects(dock.normalGeometry()), "beside the place that it was taken from"

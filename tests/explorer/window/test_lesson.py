@@ -19,33 +19,10 @@ from explorer.window.lesson.row_cover import RowCover
 from explorer.window.window import MainWindow
 from models.protocol.facts import places_in
 from models.protocol.values import SiteRef
+from tests.explorer.lessons import BEGINNING
 from tests.explorer.real_window import EXAMPLE, back_to_start, opened_window, panel_of, settle, wait_until
 
-LESSON = f'''
-title = "Trial"
-about = "For a test."
-minutes = 1
-
-[[step]]
-title = "A row"
-say = "Row {{row}}."
-notes = "Wait."
-[step.show]
-text = "{EXAMPLE}"
-layer = 5
-head = 5
-query = "to"
-query_place = 2
-panel = "map"
-[step.figures]
-row = {{ kind = "peak weight" }}
-most = {{ kind = "peak" }}
-[step.ask]
-question = "Where?"
-click = "most"
-hide = "row"
-reveal = "It is {{most}}."
-
+LESSON = f'''{BEGINNING}
 [[step]]
 title = "Lookup"
 say = "A dictionary."

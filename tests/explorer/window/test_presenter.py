@@ -8,13 +8,13 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QFontMetricsF
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QLineEdit, QWidget
+from PySide6.QtWidgets import QApplication, QLineEdit
 
 from explorer.panels.head_map.panel import HeadMapPanel
 from explorer.session.intents import SetText
 from explorer.theme import LIGHT, contrast
 from explorer.window.window import MainWindow
-from tests.explorer.real_window import back_to_start, opened_window, panel_of, picture, press, settle, wait_until
+from tests.explorer.real_window import back_to_start, key, opened_window, panel_of, picture, press, settle, wait_until
 
 SIZES = [(1024, 768), (1280, 720), (1920, 1080)]
 
@@ -34,15 +34,6 @@ def window(real_window: MainWindow) -> Iterator[MainWindow]:
     yield real_window
     real_window.presenter.end()
     wait_until(lambda: not real_window.contents.one_panel.alone)
-
-
-def taker(window: MainWindow) -> QWidget:
-    focus: QWidget | None = window.focusWidget()
-    return window if focus is None else focus
-
-
-def key(window: MainWindow, which: Qt.Key) -> None:
-    press(taker(window), which)
 
 
 def seen(window: MainWindow) -> list[str]:
@@ -100,7 +91,7 @@ def test_tab_goes_round_and_digits_choose(window: MainWindow) -> None:
     at = names.index("map")
     key(window, Qt.Key.Key_Tab)
     assert seen(window) == [names[(at + 1) % len(names)]]
-    press(taker(window), Qt.Key.Key_Backtab, Qt.KeyboardModifier.ShiftModifier)
+    key(window, Qt.Key.Key_Backtab, Qt.KeyboardModifier.ShiftModifier)
     assert seen(window) == ["map"]
     for digit in range(1, 10):
         key(window, Qt.Key(Qt.Key.Key_0 + digit))

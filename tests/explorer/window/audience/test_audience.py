@@ -20,12 +20,14 @@ from explorer.window.audience import toolbar
 from explorer.window.audience.audience_window import AudienceWindow
 from explorer.window.audience.marks import INK, placed
 from explorer.window.audience.stage import area_of, parts_of
+from explorer.window.lesson.guide import LessonGuide
 from explorer.window.window import MainWindow
 from models.protocol.values import SiteRef
+from tests.explorer.lessons import BEGINNING
 from tests.explorer.real_window import (
-    EXAMPLE,
     back_to_start,
     click_cell,
+    key,
     opened_window,
     panel_of,
     press,
@@ -35,35 +37,11 @@ from tests.explorer.real_window import (
 
 pytestmark = pytest.mark.x
 
-LESSON = f'''
-title = "Trial"
-about = "For a test."
-minutes = 1
-
-[[step]]
-title = "A row"
-say = "Row {{row}}."
-notes = "Wait for a hand to go up."
-[step.show]
-text = "{EXAMPLE}"
-layer = 5
-head = 5
-query = "to"
-query_place = 2
-panel = "map"
-[step.figures]
-row = {{ kind = "peak weight" }}
-most = {{ kind = "peak" }}
-[step.ask]
-question = "Where?"
-click = "most"
-hide = "row"
-reveal = "It is {{most}}."
-
+LESSON = f"""{BEGINNING}
 [[step]]
 title = "Three roles"
 say = "The end."
-'''
+"""
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +83,7 @@ def presenting(in_any_state: MainWindow) -> MainWindow:
     if not in_any_state.presenter.is_on:
         wait_until(lambda: not in_any_state.contents.one_panel.alone)
         in_any_state.dock_host.go_to("map")
-    press(taker(in_any_state), Qt.Key.Key_F5, Qt.KeyboardModifier.ControlModifier)
+    key(in_any_state, Qt.Key.Key_F5, Qt.KeyboardModifier.ControlModifier)
     shown = in_any_state.audience.window
     assert shown is not None
     in_any_state.dock_host.go_to("map")
@@ -121,15 +99,6 @@ def audience(presenting: MainWindow) -> AudienceWindow:
     shown = presenting.audience.window
     assert shown is not None
     return shown
-
-
-def taker(window: MainWindow) -> QWidget:
-    focus: QWidget | None = window.focusWidget()
-    return window if focus is None else focus
-
-
-def key(window: MainWindow, which: Qt.Key) -> None:
-    press(taker(window), which)
 
 
 def rest(window: MainWindow) -> None:
@@ -184,7 +153,7 @@ def test_it_opens_beside_the_window_which_presents(presenting: MainWindow, audie
     assert audience.isVisible()
     assert window.presenter.is_on
     assert window.menus["audience"].isChecked()
-    press(taker(window), Qt.Key.Key_F5, Qt.KeyboardModifier.ControlModifier)
+    key(window, Qt.Key.Key_F5, Qt.KeyboardModifier.ControlModifier)
     assert window.audience.window is None
     assert not window.menus["audience"].isChecked()
     assert window.presenter.is_on, "it goes on in this window"
@@ -324,21 +293,21 @@ def test_letters_are_as_high_as_the_last_row_needs(presenting: MainWindow, audie
 # a lesson
 
 
-def begin_lesson(window: MainWindow, folder: Path) -> None:
+def begun(window: MainWindow, folder: Path) -> LessonGuide:
     path = folder / "trial.toml"
     path.write_text(LESSON)
     window.lessons.begin(path)
     wait_until(lambda: window.lessons.guide is not None and window.lessons.guide.is_settled and window.is_settled())
+    assert window.lessons.guide is not None
+    return window.lessons.guide
 
 
 def test_the_class_sees_the_question_and_the_teacher_the_notes(
     presenting: MainWindow, audience: AudienceWindow, tmp_path: Path
 ) -> None:
     window = presenting
-    begin_lesson(window, tmp_path)
+    guide, notes = begun(window, tmp_path), window.audience.notes
     rest(window)
-    guide, notes = window.lessons.guide, window.audience.notes
-    assert guide is not None
     assert notes is not None
     column = guide.column
     assert notes.notes.toPlainText() == "Wait for a hand to go up."
@@ -361,10 +330,8 @@ def test_an_answer_is_covered_for_both_until_it_is_revealed(
     presenting: MainWindow, audience: AudienceWindow, tmp_path: Path
 ) -> None:
     window = presenting
-    begin_lesson(window, tmp_path)
+    guide = begun(window, tmp_path)
     rest(window)
-    guide = window.lessons.guide
-    assert guide is not None
 
     def row() -> list[str]:
         image = picture(audience)
@@ -385,11 +352,9 @@ def test_all_of_a_long_question_is_seen_however_little_the_teacher_sees_of_it(
     presenting: MainWindow, audience: AudienceWindow, tmp_path: Path
 ) -> None:
     window = presenting
-    begin_lesson(window, tmp_path)
+    guide = begun(window, tmp_path)
     window.resize(1280, 620)
     rest(window)
-    guide = window.lessons.guide
-    assert guide is not None
     part = next(part for part in window.audience._parts() if part.widget is guide.column.question)
     assert part.seen == guide.column.question.rect()
     assert area_of(window.audience._parts()).contains(part.place)
@@ -486,7 +451,7 @@ def test_ink_is_of_one_panel_and_goes_with_clear(presenting: MainWindow, audienc
     key(window, Qt.Key.Key_Tab)
     rest(window)
     assert window.presenter.tools.marks.strokes == ()
-    press(taker(window), Qt.Key.Key_Backtab, Qt.KeyboardModifier.ShiftModifier)
+    key(window, Qt.Key.Key_Backtab, Qt.KeyboardModifier.ShiftModifier)
     rest(window)
     assert colour(picture(audience), mirrored(window, between)) == INK[False]
     key(window, Qt.Key.Key_E)
@@ -589,7 +554,7 @@ def test_text_is_made_larger_while_one_presents_and_is_as_before_after(window: M
     QTest.qWait(300)
     before = QApplication.font().pointSizeF()
     if by == "key":
-        press(taker(window), Qt.Key.Key_Plus, Qt.KeyboardModifier.ControlModifier)
+        key(window, Qt.Key.Key_Plus, Qt.KeyboardModifier.ControlModifier)
     elif by == "button":
         QTest.mouseClick(window.presenter.tools.toolbar.buttons["larger"], Qt.MouseButton.LeftButton)
     else:
@@ -610,7 +575,7 @@ def test_text_is_made_larger_while_one_presents_and_is_as_before_after(window: M
         assert heat_map.view == view
     QTest.qWait(100)
     assert QApplication.font().pointSizeF() == pytest.approx(1.125 * before, rel=0.04)
-    press(taker(window), Qt.Key.Key_0, Qt.KeyboardModifier.ControlModifier)
+    key(window, Qt.Key.Key_0, Qt.KeyboardModifier.ControlModifier)
     QTest.qWait(100)
     assert QApplication.font().pointSizeF() == pytest.approx(before, rel=0.04)
     key(window, Qt.Key.Key_F5)
