@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, QRect, Qt
-from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtGui import QColor, QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
 from explorer.theme import LIGHT, Theme
@@ -23,7 +23,7 @@ class CodeSheet(QWidget):
         self._theme = LIGHT
         self.text = ""
         """What the code says."""
-        self._modules: tuple[bytes, ...] = ()  # rows; 1 is black
+        self._code = QImage()  # a pixel a module, with the quiet zone
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName("The state as a QR code")
         over.installEventFilter(self)
@@ -33,7 +33,9 @@ class CodeSheet(QWidget):
         import segno
 
         self.text, self._theme = text, theme
-        self._modules = tuple(bytes(row) for row in segno.make_qr(text, error="l", boost_error=True).matrix)
+        rows = tuple(segno.make_qr(text, error="l", boost_error=True).matrix_iter(border=QUIET))
+        grey = bytes(0 if is_black else 255 for row in rows for is_black in row)
+        self._code = QImage(grey, len(rows), len(rows), len(rows), QImage.Format.Format_Grayscale8).copy()
         self.setAccessibleDescription(text)
         self._follow()
         self.show()
@@ -42,7 +44,7 @@ class CodeSheet(QWidget):
 
     def code_rect(self) -> QRect:
         """Where the code is with its quiet zone: whole pixels a module, as large as there is room."""
-        count = len(self._modules) + 2 * QUIET
+        count = max(1, self._code.width())
         room = min(self.width(), self.height() - 2 * self._line)
         side = max(1, room // count) * count
         return QRect((self.width() - side) // 2, (self.height() - self._line - side) // 2, side, side)
@@ -72,15 +74,8 @@ class CodeSheet(QWidget):
         painter = QPainter(self)
         painter.fillRect(self.rect(), QColor(self._theme.window))
         code = self.code_rect()
-        painter.fillRect(code, QColor("white"))
-        size = code.width() // (len(self._modules) + 2 * QUIET)
-        black = QColor("black")
-        for row, modules in enumerate(self._modules):
-            for column, is_black in enumerate(modules):
-                if is_black:
-                    painter.fillRect(
-                        code.x() + (column + QUIET) * size, code.y() + (row + QUIET) * size, size, size, black
-                    )
+        painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, False)  # at any scale edges stay sharp
+        painter.drawImage(code, self._code)
         painter.setPen(QColor(self._theme.text))
         below = QRect(0, code.bottom(), self.width(), self.height() - code.bottom())
         painter.drawText(below, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap, _SAID)

@@ -7,6 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+import segno
 from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QImage, QPaintEvent, QWheelEvent
 from PySide6.QtTest import QTest
@@ -20,6 +21,7 @@ from explorer.window.audience import toolbar
 from explorer.window.audience.audience_window import AudienceWindow
 from explorer.window.audience.marks import INK, placed
 from explorer.window.audience.stage import area_of, parts_of
+from explorer.window.code_sheet import QUIET
 from explorer.window.lesson.guide import LessonGuide
 from explorer.window.window import MainWindow
 from models.protocol.values import SiteRef
@@ -615,6 +617,13 @@ def test_the_class_sees_the_qr_code_as_large_as_its_window(presenting: MainWindo
     assert colour(picture(audience), mirrored(window, corner + QPoint(3, 3))) == "#ffffff"
     high = mirrored(window, corner + QPoint(0, code.height())).y() - mirrored(window, corner).y()
     assert high > 0.6 * audience.height()
+    size = code.width() / int(segno.make_qr(sheet.text, error="l").symbol_size(border=QUIET)[0])
+    first, last = (
+        mirrored(window, corner + (QPointF(x, QUIET + 0.5) * size).toPoint()) for x in (QUIET + 0.5, QUIET + 6.5)
+    )
+    seen = picture(audience)
+    edge = {colour(seen, QPoint(x, first.y())) for x in range(first.x(), last.x())}
+    assert edge == {"#000000"}, "no light between the modules of a finder, whatever the scale"
     press(sheet, Qt.Key.Key_Escape)
     assert window.presenter.is_on
     assert not sheet.isVisible()
