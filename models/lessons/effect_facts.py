@@ -77,6 +77,10 @@ def settled_after(r: Reading) -> float:
 
 
 def _lens(r: Reading) -> LensView:
+    return r.once("lens", lambda: _read_early(r))
+
+
+def _read_early(r: Reading) -> LensView:
     inputs = encode(r.model, r.prompt, r.target).inputs
     view = lens_view(LensRequest(run=r.current.ticket), r.model, r.trace, inputs, r.should_stop)
     if view.best is None:
@@ -134,6 +138,10 @@ def _source(r: Reading) -> int:
 
 def _gradients(r: Reading) -> np.ndarray:
     """(source,) float64: ‖d logit / d embedding‖, of float32 activations."""
+    return r.once(("gradients", r.query), lambda: _walk_back(r))
+
+
+def _walk_back(r: Reading) -> np.ndarray:
     model = r.model
     if not isinstance(model, RecurrentModel):
         raise ValueError("it is of recurrent models; of a transformer Effects has gradients token by token")

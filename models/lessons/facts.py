@@ -6,6 +6,7 @@ Each is the same number as the panel of that subject shows, from the same functi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -14,12 +15,11 @@ from models.effects.in_context import word_in_context
 from models.effects.other_weights import other_weights, search_of
 from models.forward.classes import classes_at
 from models.forward.context import Context
-from models.forward.current_run import CurrentRun
 from models.lessons import cost, effect_facts, formulas, head_facts, raw_words
 from models.lessons.reading import Reading
 from models.protocol.chat import Pair
 from models.protocol.errors import InputError
-from models.protocol.facts import Fact, FactsRequest, FactsView, Value
+from models.protocol.facts import FactsRequest, FactsView, Value
 from models.protocol.information import entropy
 from models.protocol.other_weights import OtherWeightsRequest, Rerun
 from models.protocol.prompt import Prompt, plain_text
@@ -29,24 +29,16 @@ from models.protocol.work import Cancelled
 
 def answer(request: FactsRequest, context: Context) -> FactsView:
     current = context.run(request.run)
-    values = []
+    values: list[Value] = []
+    shared: dict[Any, Any] = {}
     for number, fact in enumerate(request.facts, start=1):
         if context.should_stop():
             raise Cancelled
         try:
-            values.append(value_of(fact, current, context.should_stop))
+            values.append(_KINDS[fact.kind](Reading(fact, current, context.should_stop, shared)))
         except (ValueError, LookupError) as error:
             raise InputError(f"Figure {number} of this step, “{fact.kind}”, cannot be computed: {error}") from error
     return FactsView(request=request, values=tuple(values))
-
-
-def value_of(fact: Fact, current: CurrentRun, should_stop: Callable[[], bool]) -> Value:
-    """Of the run that is open, or of another text that the same model reads.
-
-    Raises:
-        ValueError, LookupError: there is no such head, token, word or number; the sentence says which.
-    """
-    return _KINDS[fact.kind](Reading(fact, current, should_stop))
 
 
 # --------------------------------------------------------------------------- attention
@@ -170,7 +162,11 @@ def _cosine(r: Reading) -> float:
     if r.fact.text is None:
         raise ValueError("it needs another text")
     own = plain_text(r.current.inputs.prompt)
-    found = word_in_context(r.model, own, r.fact.text, r.fact.word, interventions=r.current.trace.interventions).cosine
+    changes = r.current.trace.interventions
+    found = r.once(
+        ("cosine", r.fact.word),
+        lambda: word_in_context(r.model, own, str(r.fact.text), r.fact.word, interventions=changes).cosine,
+    )
     if not 0 <= r.fact.at < len(found):
         raise LookupError(f"there is no layer {r.fact.at}")
     return float(found[r.fact.at])
@@ -186,6 +182,10 @@ def _query_parameters(r: Reading) -> float:
 
 def _other(r: Reading) -> Rerun:
     """The run with other weights of its head that leaves the answer as it is; the panel goes on with the search."""
+    return r.once(("other", r.site.ref, r.fact.head, r.query), lambda: _search(r))
+
+
+def _search(r: Reading) -> Rerun:
     fact, own = r.fact, r.current
     if fact.text is None and fact.target is None:
         request = OtherWeightsRequest(run=own.ticket, site=r.site.ref, head=fact.head, position=r.query)

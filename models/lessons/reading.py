@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,14 +18,17 @@ from models.protocol.facts import Fact
 from models.protocol.named_tokens import Named, position_of
 from models.protocol.values import Site, Token, site_tokens
 
+T = TypeVar("T")
+
 
 @dataclass
 class Reading:
-    """One fact, and the run that it is read from."""
+    """One fact, and the run that it is read from. `shared` is one dictionary of figures that are asked for together."""
 
     fact: Fact
     current: CurrentRun
     should_stop: Callable[[], bool]
+    shared: dict[Any, Any] = field(default_factory=dict)
 
     @property
     def model(self) -> Model:
@@ -44,9 +47,26 @@ class Reading:
         if fact.text is None and fact.target is None:
             return self.current.untouched(self.should_stop) if fact.unchanged else own
         changes = () if fact.unchanged else own.interventions
-        found: Trace = run(
-            self.model, self.prompt, target=fact.target, interventions=changes, should_stop=self.should_stop
+        return self.once(
+            "run",
+            lambda: run(
+                self.model, self.prompt, target=fact.target, interventions=changes, should_stop=self.should_stop
+            ),
         )
+
+    def once(self, key: Any, make: Callable[[], T]) -> T:
+        """What `make` returns, made once for figures in a row that read the same input.
+
+        Nothing is kept of the input before: a run of another text may be large.
+        """
+        fact, shared = self.fact, self.shared
+        read = fact.text, fact.second, fact.target, fact.unchanged
+        if shared.get("input") != read:
+            shared.clear()
+            shared["input"] = read
+        if key not in shared:
+            shared[key] = make()
+        found: T = shared[key]
         return found
 
     @property

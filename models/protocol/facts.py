@@ -52,8 +52,7 @@ FactKind = (
 )
 """What a figure is of: see `models.lessons.facts`, where each is computed."""
 
-_GROUPS = (OfCell, OfRow, OfMap, OfRole, OfAnswer, OfText, OfModel, OfEffects, OfValues, OfWords, OfCost, OfFormula)
-KINDS: tuple[str, ...] = tuple(kind for group in _GROUPS for kind in get_args(group))
+KINDS: tuple[str, ...] = tuple(kind for group in get_args(FactKind) for kind in get_args(group))
 WORDS = frozenset(
     {
         *("peak", "read peak", "raw peak", "gradient peak", "next", "early", "writes"),

@@ -12,7 +12,10 @@ import pytest
 import torch
 
 from models import open_checkpoint
+from models.effects.lens import lens_view
 from models.engine.engine import Engine
+from models.forward.run import run
+from models.lessons import effect_facts, reading
 from models.protocol.facts import KINDS, Fact, FactsRequest, FactsView
 from models.protocol.interventions import Mask
 from models.protocol.named_tokens import Named
@@ -228,3 +231,41 @@ def test_other_weights_are_searched_once_for_all_figures_and_for_the_panel(engin
     middle = (p + q) / 2
     nats = sum(w * math.log(w / m) / 2 for side in (p, q) for w, m in zip(side, middle, strict=True) if w > 0)
     assert apart == pytest.approx(nats, abs=1e-6)
+
+
+def test_figures_of_one_input_share_its_run(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts: list[Any] = []
+
+    def counted(model: Any, text: Any, **given: Any) -> Any:
+        texts.append(text)
+        return run(model, text, **given)
+
+    monkeypatch.setattr(reading, "run", counted)
+    said: tuple[dict[str, Any], ...] = (
+        {"kind": "next", "query": 1, "text": "Tom ran"},
+        {"kind": "tokens", "text": "Tom ran"},
+        {"kind": "next", "query": 1, "text": "Anna ran away"},
+        {"kind": "tokens", "text": "Anna ran away"},
+        {"kind": "tokens"},
+        {"kind": "next", "query": 1, "text": "Tom ran"},
+    )
+    view = ask(engine, FactsRequest(run=2, ticket=3, facts=tuple(Fact(**each) for each in said)))
+    assert isinstance(view, FactsView), view
+    assert texts == ["Tom ran", "Anna ran away", "Tom ran"]  # one other run is held at a time
+    assert list(view.values) == [value(engine, **each) for each in said]
+    assert view.values[1] != view.values[3] != view.values[4]
+
+
+def test_the_stream_is_read_early_once_for_all_figures(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[int] = []
+
+    def counted(*given: Any) -> Any:
+        calls.append(1)
+        return lens_view(*given)
+
+    monkeypatch.setattr(effect_facts, "lens_view", counted)
+    facts = tuple(Fact(kind="early", query=TO, at=at) for at in (0, 4, 8))
+    view = ask(engine, FactsRequest(run=2, ticket=3, facts=(*facts, Fact(kind="settled after", query=TO))))
+    assert isinstance(view, FactsView), view
+    assert len(calls) == 1
+    assert view.values[2] == value(engine, kind="next", query=TO)
