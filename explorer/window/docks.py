@@ -51,12 +51,14 @@ def shares(text_scale: float, arrangement: Arrangement = "flow", width: int = 12
 class Grip(QWidget):
     """What a dock is dragged by: three dots above the panel. The panel's card has the title."""
 
-    def __init__(self, title: str) -> None:
+    def __init__(self, title: str, floats: bool = True) -> None:
+        """`floats` says whether the dock can have a window of its own."""
         super().__init__()
         self._theme = LIGHT
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setCursor(Qt.CursorShape.SizeAllCursor)
-        self.setToolTip(f"Drag to move “{title}”; double-click to give it a window of its own, and to put it back")
+        how = "double-click to give it a window of its own, and to put it back" if floats else "left or right"
+        self.setToolTip(f"Drag to move “{title}”{'; ' if floats else ' '}{how}")
 
     def set_theme(self, theme: Theme) -> None:
         self._theme = theme

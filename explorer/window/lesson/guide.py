@@ -22,9 +22,10 @@ from explorer.theme import Theme
 from explorer.window.contents import Contents
 from explorer.window.lesson.column import LessonColumn
 from explorer.window.lesson.covers import Covers
+from explorer.window.lesson.figures import StepFigures, has_run
 from explorer.window.tour.places import in_sight, place_of, reveal
 from explorer.window.tour.ring import Ring
-from models.protocol.facts import SHARES, FactsRequest, FactsView, places_in
+from models.protocol.facts import SHARES, places_in
 from models.protocol.run_inputs import RunInputs
 from models.protocol.values import site_tokens
 
@@ -77,7 +78,7 @@ class LessonGuide(QObject):
         self._inputs: RunInputs | None = None  # what the step's figures are of; None before its run is there
         self._selection = Selection()  # the place that the step is about
         self._is_arriving = False
-        self._asked: FactsRequest | None = None
+        self._known = StepFigures(contents.session)
         self._revealed: QWidget | None = None  # what was scrolled to
         self._timer = QTimer(self)
         self._timer.setInterval(_FOLLOW)
@@ -157,7 +158,8 @@ class LessonGuide(QObject):
 
     def _enter(self, at: int, as_left: KeptState | None = None) -> None:
         self.at = at
-        self.figures, self._inputs, self._asked, self._revealed = {}, None, None, None
+        self.figures, self._inputs, self._revealed = {}, None, None
+        self._known.forget()
         self.covers.lift()
         self.ring.point(None, QRect())
         step = self.step
@@ -210,31 +212,19 @@ class LessonGuide(QObject):
         step = self.step
         if step is None or self._is_arriving:
             return
-        is_here = state.ran is not None and state.up_to_date and state.loading is None and state.example is None
+        is_here = has_run(state)
         if is_here and not state.restored and self._inputs is None:
             self._inputs, self._selection = state.document.inputs, state.selection
             self._cover()
         self.column.away.setVisible(self._inputs is not None and not self._is_of_step(state))
-        if is_here and self._is_of_step(state):
-            self._compute(step, state)
+        if step.figures and is_here and self._is_of_step(state):
+            self.figures = self._known.of(step.figures, self._selection, state) or self.figures
         self._say(step)
 
     def _is_of_step(self, state: State) -> bool:
         """Whether what is on screen reads what the step shows, whatever was changed in the model since."""
         own, now = self._inputs, state.document.inputs
         return own is not None and (own.prompt, own.target, own.picture) == (now.prompt, now.target, now.picture)
-
-    def _compute(self, step: Step, state: State) -> None:
-        if not step.figures or state.ran is None:
-            return
-        facts = tuple(figure.fact(self._selection) for figure in step.figures.values())
-        request = FactsRequest(run=state.ran.run, facts=facts)
-        view = state.results.of(FactsView)
-        if view is not None and view.request == request:
-            self.figures = dict(zip(step.figures, view.values, strict=True))
-        elif request != self._asked:
-            self._asked = request
-            self._contents.session.request(request)
 
     def _say(self, step: Step) -> None:
         self.column.text.say(step.said(step.say, self.figures))

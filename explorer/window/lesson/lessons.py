@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtWidgets import QDockWidget, QMainWindow
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QMainWindow
 
 from explorer.panels.registry import TITLES
 from explorer.session.intents import Show
@@ -18,7 +18,7 @@ from explorer.theme import Theme
 from explorer.widgets import asking
 from explorer.widgets.save_dialog import Kind, ask_where_to_save
 from explorer.window.contents import Contents
-from explorer.window.docks import Grip
+from explorer.window.lesson.side_dock import SideDock
 from explorer.window.lesson.watched_file import WatchedFile
 from explorer.window.sessions import Sessions
 from models.files.whole_files import not_written, write_whole
@@ -45,7 +45,7 @@ class Lessons(QObject):
         self._window, self._contents, self._sessions = window, contents, sessions
         self.guide: LessonGuide | None = None
         self.path: Path | None = None
-        self._dock: QDockWidget | None = None
+        self._dock: SideDock | None = None
         self._answers: tuple[str, tuple[Answer, ...]] = ("", ())  # the title of the lesson that they are of
         self._text_size = 1.0
         self._making: Making | None = None
@@ -65,13 +65,14 @@ class Lessons(QObject):
 
     def begin(self, path: Path, at: int = 0) -> None:
         """Give the lesson in a file. One that is none changes nothing; a sentence says what is wrong with it."""
-        opened = self._loaded(path)
+        opened = self.loaded(path)
         if opened is not None:
             self.give(opened, at)
             self.path = path
             self._file.watch(path)
 
-    def _loaded(self, path: Path) -> OpenLesson | None:
+    def loaded(self, path: Path) -> OpenLesson | None:
+        """The lesson in a file; None where it is none: what is wrong is said."""
         from explorer.session import lesson_files
 
         names = tuple(panel.name for panel in self._contents.panels) or tuple(TITLES)
@@ -193,15 +194,14 @@ class Lessons(QObject):
     def set_theme(self, theme: Theme) -> None:
         if self.guide is not None:
             self.guide.set_theme(theme)
+        for dock in (self._dock, None if self._making is None else self._making.dock):
+            if dock is not None:
+                dock.set_theme(theme)
 
     def _put_at_side(self, column: LessonColumn) -> None:
         if self._dock is None:
-            self._dock = QDockWidget("Lesson")
-            self._dock.setObjectName("lesson")
-            self._dock.setTitleBarWidget(Grip("Lesson"))
-            self._dock.setFeatures(QDockWidget.DockWidgetFeature.DockWidgetMovable)
-            self._dock.setAllowedAreas(Qt.DockWidgetArea.LeftDockWidgetArea | Qt.DockWidgetArea.RightDockWidgetArea)
-            self._window.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, self._dock)
+            self._dock = SideDock("Lesson", self._window)
+            self._dock.set_theme(self._contents.theme)
         self._dock.setWidget(column)
         self._dock.show()
 
@@ -226,7 +226,7 @@ class Lessons(QObject):
     def _on_file_changed(self) -> None:
         """Somebody writes the lesson beside the window: it goes on at the same step, as it is written now."""
         guide, path = self.guide, self.path
-        opened = None if guide is None or path is None else self._loaded(path)
+        opened = None if guide is None or path is None else self.loaded(path)
         if guide is None or path is None or opened is None:
             return  # what is wrong is said, and the lesson goes on as it was
         was, now = guide.steps, opened.lesson.step

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
-from PySide6.QtWidgets import QDockWidget, QMainWindow, QMessageBox
+from PySide6.QtWidgets import QMainWindow, QMessageBox
 
-from explorer.panels.registry import TITLES
 from explorer.session import lesson_files
 from explorer.session.intents import Show
 from explorer.session.kept import KeptState
@@ -24,11 +23,12 @@ from explorer.widgets import asking
 from explorer.widgets.in_front import open_in_front
 from explorer.widgets.save_dialog import Kind, ask_where_to_save
 from explorer.window.contents import Contents
-from explorer.window.docks import Grip
 from explorer.window.lesson.editor import EditorColumn
+from explorer.window.lesson.figures import StepFigures, has_run
+from explorer.window.lesson.side_dock import SideDock
 from explorer.window.lesson.watched_file import WatchedFile
 from explorer.window.sessions import Sessions
-from models.protocol.facts import MOST_FACTS, FactsRequest, FactsView
+from models.protocol.facts import MOST_FACTS
 
 LESSON = Kind("Lesson", ENDING)
 _CHECKED = 300
@@ -43,6 +43,7 @@ class Gives(Protocol):
     @property
     def is_giving(self) -> bool: ...
     def set_text_size(self, size: float) -> None: ...
+    def loaded(self, path: Path) -> OpenLesson | None: ...
     def give(self, opened: OpenLesson, at: int = 0) -> None: ...
 
 
@@ -63,17 +64,12 @@ class Making(QObject):
         """The file that Save writes to."""
         self._drafting = Drafting(Draft())
         self._saved = Draft()
-        self._asked: FactsRequest | None = None
+        self._known = StepFigures(self._session)
         self._question: QMessageBox | None = None
         self.column = EditorColumn()
-        self._dock = QDockWidget("Lesson editor", window)
-        self._dock.setObjectName("lesson editor")
-        self._dock.setTitleBarWidget(Grip("Lesson editor"))
-        self._dock.setFeatures(QDockWidget.DockWidgetFeature.DockWidgetMovable)
-        self._dock.setAllowedAreas(Qt.DockWidgetArea.LeftDockWidgetArea | Qt.DockWidgetArea.RightDockWidgetArea)
-        self._dock.setWidget(self.column)
-        window.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, self._dock)
-        self._dock.hide()
+        self.dock = SideDock("Lesson editor", window)
+        self.dock.setWidget(self.column)
+        self.dock.set_theme(contents.theme)
         contents.one_panel.alone_changed.connect(self._on_presented)
         self._checks = QTimer(self)
         self._checks.setSingleShot(True)
@@ -129,12 +125,9 @@ class Making(QObject):
 
     def open_path(self, path: Path) -> None:
         """Go on with the lesson in a file. One that is none changes nothing: what is wrong is said, and where."""
-        try:
-            opened = lesson_files.load(path, self._panels())
-        except ValueError as error:
-            self._say("error", str(error))
-            return
-        self.begin(opened, path)
+        opened = self._gives.loaded(path)
+        if opened is not None:
+            self.begin(opened, path)
 
     def close(self) -> None:
         """Make it no longer. What is not saved is asked about."""
@@ -188,13 +181,13 @@ class Making(QObject):
         self.changed.emit()
 
     def _show_column(self, on: bool) -> None:
-        self._dock.setVisible(on)
+        self.dock.setVisible(on)
         if on:
             self.column.list.setFocus()
 
     def step_aside(self) -> None:
         """A lesson is given: the column makes room."""
-        self._dock.hide()
+        self.dock.hide()
 
     def _on_presented(self, panel: str) -> None:
         """A class sees no column in which a lesson is written."""
@@ -206,6 +199,7 @@ class Making(QObject):
     def come_back(self) -> None:
         """The lesson that was given is over."""
         if self.is_on:
+            self._known.forget()
             self._show_column(True)
             self._render()
 
@@ -365,11 +359,8 @@ class Making(QObject):
         if not self.is_saved:
             self._say("warning", f"{path.name} was written by another program. Save as… keeps what is written here.")
             return
-        try:
-            opened = lesson_files.load(path, self._panels())
-        except ValueError as error:
-            self._say("error", str(error))
-        else:
+        opened = self._gives.loaded(path)
+        if opened is not None:
             self._open(opened, path, max(self.at, 0))
 
     # what it shows
@@ -389,32 +380,16 @@ class Making(QObject):
         wanted = {name: figure for name, figure in step.figures.items() if name in step.names}
         if step.ask is not None and state.site is not None:
             wanted.setdefault("peak", Figure(kind="peak"))  # to begin a statement from
-        is_here = state.ran is not None and state.up_to_date and state.loading is None and state.example is None
-        if wanted and is_here and not state.restored and is_of_step(step, state, self._front()):
-            figures = self._computed(dict(list(wanted.items())[:MOST_FACTS]), state)
+        if wanted and has_run(state) and not state.restored and is_of_step(step, state, self._front()):
+            wanted = dict(list(wanted.items())[:MOST_FACTS])
+            figures = self._known.of(wanted, state.selection, state) or {}
         self.column.show_figures(figures, said_with(step.say, step.figures, figures))
-
-    def _computed(self, wanted: dict[str, Figure], state: State) -> dict[str, Value]:
-        """Those that are known; what is not known yet is asked for."""
-        assert state.ran is not None
-        facts = tuple(figure.fact(state.selection) for figure in wanted.values())
-        request = FactsRequest(run=state.ran.run, facts=facts)
-        view = state.results.of(FactsView)
-        if view is not None and view.request == request:
-            return dict(zip(wanted, view.values, strict=True))
-        if request != self._asked:
-            self._asked = request
-            self._session.request(request)
-        return {}
 
     def _front(self) -> tuple[str, ...]:
         return self._contents.dock_host.front_panels()
 
     def _show_fault(self, clause: str) -> None:
         self.column.show_fault(f"{clause[:1].upper()}{clause[1:].rstrip('.')}." if clause else "")
-
-    def _panels(self) -> tuple[str, ...]:
-        return tuple(panel.name for panel in self._contents.panels) or tuple(TITLES)
 
     def _say(self, kind: Literal["info", "warning", "error"], sentence: str) -> None:
         self._session.dispatch(Show(Notice(kind, sentence)))

@@ -19,7 +19,9 @@ from explorer.session import lesson_files
 from explorer.session.lesson_drafts import LETTERS
 from explorer.session.lessons import OpenLesson
 from explorer.session.shipped_lessons import shipped_lessons
+from explorer.theme import DARK, LIGHT
 from explorer.window.lesson.making import Making
+from explorer.window.lesson.side_dock import SideDock
 from explorer.window.window import MainWindow
 from models.protocol.facts import FactsView
 from tests.explorer.real_window import (
@@ -35,6 +37,7 @@ from tests.explorer.real_window import (
     wait_until,
 )
 from tests.explorer.visible_texts import texts_in
+from tests.explorer.widgets.pictures import rendered
 from tests.explorer.window.test_terms import unexplained
 
 CONTROL = Qt.KeyboardModifier.ControlModifier
@@ -227,6 +230,35 @@ def test_the_preview_has_the_models_own_figures(window: MainWindow, making: Maki
     settle(window)
     wait_until(lambda: making.column.text.preview.toPlainText() == said)
     assert window.session.state.document.text == EXAMPLE
+
+
+def test_the_figures_come_back_after_a_guess(window: MainWindow, making: Making) -> None:
+    add(window, "Figures", "{peak}")
+    wait_until(lambda: making.column.text.preview.toPlainText() not in ("", "…"))
+    said = making.column.text.preview.toPlainText()
+    window.menus["predict_weight"].trigger()
+    settle(window)
+    guide = window.lessons.guide
+    assert guide is not None
+    wait_until(lambda: guide.is_settled)
+    window.lessons.end()
+    wait_until(lambda: making.column.text.preview.toPlainText() == said)
+
+
+def test_the_grip_of_a_column_has_the_colours_of_the_window(window: MainWindow, making: Making) -> None:
+    window.lessons.begin(shipped_lessons()[0])
+    docks = [making.dock, *(dock for dock in window.findChildren(SideDock) if dock is not making.dock)]
+    assert [dock.windowTitle() for dock in docks] == ["Lesson editor", "Lesson"]
+    for dock in docks:
+        grip = dock.titleBarWidget()
+        assert grip is not None
+        pictures = []
+        for theme in (DARK, LIGHT):
+            window.lessons.set_theme(theme)
+            grip.resize(60, 10)  # also of the one that has made room
+            pictures.append(rendered(grip))
+        assert pictures[0] != pictures[1], dock.windowTitle()
+        assert "double-click" not in grip.toolTip()  # it has no window of its own
 
 
 def test_steps_are_dragged_and_moved_by_keys(window: MainWindow, making: Making) -> None:
