@@ -87,15 +87,24 @@ class DraftAsk:
 
     def ask(self) -> Ask:
         """ValueError, with a clause, where it is not complete."""
-        given = {"within": self.within, "low": self.low, "high": self.high, "hide": self.hide, "reveal": self.reveal}
-        if self.way == "options":
-            for letter, (say, when) in zip(LETTERS, self.options, strict=False):
-                if not say.strip() or not when.strip():
-                    lacks = "says nothing" if not say.strip() else "does not say when it is right"
-                    raise ValueError(f"answer {letter} of its question {lacks}")
-            options = tuple(Option(say=say, when=when) for say, when in self.options)
-            return Ask(question=self.question, options=options, **given)  # type: ignore[arg-type]
-        return Ask(question=self.question, **{self.way: self.figure}, **given)  # type: ignore[arg-type]
+        options = self.options if self.way == "options" else ()
+        for letter, (say, when) in zip(LETTERS, options, strict=False):
+            if not say.strip() or not when.strip():
+                lacks = "says nothing" if not say.strip() else "does not say when it is right"
+                raise ValueError(f"answer {letter} of its question {lacks}")
+        ask = Ask(
+            question=self.question,
+            options=tuple(Option(say=say, when=when) for say, when in options),
+            within=self.within,
+            low=self.low,
+            high=self.high,
+            hide=self.hide,
+            reveal=self.reveal,
+            **({} if self.way == "options" else {self.way: self.figure}),
+        )
+        if not self.question.strip():
+            raise ValueError("its question asks nothing yet")
+        return ask
 
     def statements(self) -> tuple[str, ...]:
         return tuple(when for _, when in self.options) if self.way == "options" else ()
@@ -159,6 +168,8 @@ class DraftStep:
 
     def step(self, state: int | None) -> Step:
         """As a file has it, showing the `state` of this number. ValueError, with a clause, where it is not complete."""
+        if not self.title.strip():
+            raise ValueError("it has no title")
         ask = None if self.ask is None else self.ask.ask()
         parts = {
             **{"title": self.title, "say": self.say, "notes": self.notes, "figures": self.figures},
@@ -214,14 +225,16 @@ class Draft:
         """
         if not self.steps:
             raise LessonError("it has no step yet")
+        if not self.title.strip():
+            raise LessonError("the lesson has no title")
         steps: list[Step] = []
         states: list[KeptState] = []
         for number, draft in enumerate(self.steps, start=1):
             try:
+                steps.append(draft.step(None if draft.state is None else len(states) + 1))
                 if draft.state is not None:
                     check_state(draft.state)
                     states.append(named(draft.state, draft.title))
-                steps.append(draft.step(len(states) if draft.state is not None else None))
             except ValueError as error:
                 clause = str(error).rstrip(".")
                 raise LessonError(f"step {number}: {clause}", step=number) from error
@@ -280,14 +293,6 @@ class Drafting:
     @property
     def draft(self) -> Draft:
         return self._draft
-
-    @property
-    def can_undo(self) -> bool:
-        return bool(self._past)
-
-    @property
-    def can_redo(self) -> bool:
-        return bool(self._future)
 
     def change(self, draft: Draft, merge: str = "") -> None:
         if draft == self._draft:
