@@ -225,7 +225,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         """The kind of mask that an answer names, which is drawn beside it; "" where it names none."""
         name, word = option.statement.word or ("", "")
         is_mask = name in self.figures and self.figures[name].kind == "mask"
-        return word if is_mask and word in MASK_KINDS else ""
+        kind = MASK_KINDS.get(word) if is_mask else None
+        return "" if kind is None or kind.takes_cells else word
 
     @property
     def goal(self) -> Goal | None:
@@ -273,16 +274,16 @@ class OpenLesson:
         return tuple(i for i, step in enumerate(self.lesson.step) if step.ask is not None)
 
 
-def prediction(hide: Guess) -> OpenLesson:
-    """A question about what is on screen: something of it is covered, and guessed."""
+def prediction(hide: Guess, it: str = "it") -> OpenLesson:
+    """A question about what is on screen: something of it is covered, and guessed. `it` names its figure."""
     kind, ask = {
-        "weight": ("weight", Ask(question="How large is the weight of the selected cell?", number="it", hide="weight")),
-        "row": ("peak", Ask(question="Which token gets the most of the selected row?", click="it", hide="row")),
-        "next": ("next", Ask(question="What does the model say at the selected token?", word="it", hide="next")),
-        "mask": ("visible keys", Ask(question="Which tokens can it attend to?", cells="it", hide="mask")),
-        "role": ("role", Ask(question="What does this head do, over many texts?", options=_ROLES, hide="role")),
+        "weight": ("weight", Ask(question="How large is the weight of the selected cell?", number=it, hide="weight")),
+        "row": ("peak", Ask(question="Which token gets the most of the selected row?", click=it, hide="row")),
+        "next": ("next", Ask(question="What does the model say at the selected token?", word=it, hide="next")),
+        "mask": ("visible keys", Ask(question="Which tokens can it attend to?", cells=it, hide="mask")),
+        "role": ("role", Ask(question="What does this head do, over many texts?", options=_roles(it), hide="role")),
     }[hide]
-    step = Step(title="Your guess", say="", figures={"it": Figure(kind=kind)}, ask=ask)  # type: ignore[arg-type]
+    step = Step(title="Your guess", say="", figures={it: Figure(kind=kind)}, ask=ask)  # type: ignore[arg-type]
     about = "Guess first; Reveal shows what the model has."
     return OpenLesson(Lesson(title="Predict, then reveal", about=about, minutes=1, step=(step,)))
 
@@ -311,13 +312,16 @@ _MASK_WORDS = {
     "none": "no mask",
 }
 
-_ROLES = (
-    *(Option(say=f"It attends to {role.title}", when=f"it = '{role.name}'") for role in PATTERNS),
-    Option(
-        say="It attends by grammar, or does none of these plainly",
-        when=" and ".join(f"it != '{role.name}'" for role in PATTERNS),
-    ),
-)
+
+def _roles(it: str) -> tuple[Option, ...]:
+    """Answers of which one is right, whatever the role is that the figure `it` names."""
+    return (
+        *(Option(say=f"It attends to {role.title}", when=f"{it} = '{role.name}'") for role in PATTERNS),
+        Option(
+            say="It attends by grammar, or does none of these plainly",
+            when=" and ".join(f"{it} != '{role.name}'" for role in PATTERNS),
+        ),
+    )
 
 
 def figures_in(text: str) -> tuple[str, ...]:

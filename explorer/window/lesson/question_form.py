@@ -66,14 +66,10 @@ def begun(kind: Kind, was: DraftAsk | None) -> DraftAsk | None:
     elif kind == "number":
         ask = DraftAsk(way="number", figure="entropy", high=8.0)
     else:
-        of_screen = prediction(kind).lesson.step[0].ask
+        figure = {"weight": "weight", "row": "peak", "next": "next", "mask": "visible_keys", "role": "role"}[kind]
+        of_screen = prediction(kind, figure).lesson.step[0].ask
         assert of_screen is not None
         ask = DraftAsk.of(of_screen)
-        if kind == "role":  # from here on it is like any question with several answers
-            ask = replace(ask, options=tuple((say, when.replace("it ", "role ")) for say, when in ask.options))
-        else:
-            figure = {"weight": "weight", "row": "peak", "next": "next", "mask": "visible_keys"}[kind]
-            ask = replace(ask, figure=figure)
     if was is None:
         return ask
     asked_before = was.question if kind_of(was) in ("options", "number") else ""

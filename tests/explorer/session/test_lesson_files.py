@@ -23,9 +23,10 @@ from explorer.session.lesson_files import (
     load,
     save,
 )
-from explorer.session.lessons import Lesson, OpenLesson, Step
+from explorer.session.lessons import Ask, Figure, Lesson, OpenLesson, Option, Step
 from explorer.session.shipped_lessons import shipped_lessons
 from explorer.session.state import CorpusChoice, Document
+from explorer.window.lesson.mask_picture import CELLS, is_visible
 from models.protocol.facts import KINDS
 
 PANELS = tuple(TITLES)
@@ -207,3 +208,12 @@ def test_a_lesson_may_be_text_whatever_its_ending(tmp_path: Path) -> None:
 def test_a_lesson_of_states_names_no_place(document: Document) -> None:
     with pytest.raises(ValueError, match="a lesson"):
         encode_file(replace(OPENED, states=(KeptState(document),)))
+
+
+@pytest.mark.parametrize(("word", "drawn"), [("causal", "causal"), ("none", "none"), ("painted", ""), ("Tom", "")])
+def test_a_mask_is_drawn_beside_an_answer_that_names_one(word: str, drawn: str) -> None:
+    options = (Option(say="This", when=f"it = '{word}'"), Option(say="Not this", when=f"it != '{word}'"))
+    step = Step(title="A", say="", figures={"it": Figure(kind="mask")}, ask=Ask(question="Which?", options=options))
+    assert [step.mask_of(option) for option in options] == [drawn, ""]
+    if drawn:
+        assert any(is_visible(drawn, 3, key) for key in range(CELLS))
