@@ -47,12 +47,13 @@ class Reading:
         if fact.text is None and fact.target is None:
             return self.current.untouched(self.should_stop) if fact.unchanged else own
         changes = () if fact.unchanged else own.interventions
-        return self.once(
+        found: Trace = self.once(
             "run",
             lambda: run(
                 self.model, self.prompt, target=fact.target, interventions=changes, should_stop=self.should_stop
             ),
         )
+        return found
 
     def once(self, key: Any, make: Callable[[], T]) -> T:
         """What `make` returns, made once for figures in a row that read the same input.

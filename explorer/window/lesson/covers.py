@@ -62,12 +62,13 @@ class Covers(QObject):
         for panel in self._contents.panels:
             if panel.name not in _READABLE[what]:
                 self._covers.append(Cover(panel))
-        if what in ("weight", "row", "map", "mask", "role"):
+        if what != "next":
             self._covers.append(Cover(self._contents.input.strip))
-        readout = self._place("readout") if what in ("weight", "row", "mask") else None
+        of_cells = what in ("weight", "row", "mask")
+        readout = self._place("readout") if of_cells else None
         if readout is not None:
             self._covers.append(Cover(readout[0], lambda: (self._place("readout") or readout)[1]))
-        found = self._map_place(what) if what in ("weight", "row", "mask") else None
+        found = self._map_place(what) if of_cells else None
         if found is not None:
             cover = self._over_cells(what, found, asks_cells)
             self._covers.append(cover)
