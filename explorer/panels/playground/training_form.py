@@ -33,7 +33,8 @@ class TrainingForm(QWidget):
         self.limit = Segments(
             (("Seconds", "Train so long; pauses are not counted"), ("Steps", "Train so many batches")), "How long"
         )
-        self.seconds, self.steps, self.seed = WholeBox(), WholeBox(), seed_box()
+        # Of this form from the first: one that is shown before it has a place would be a window.
+        self.seconds, self.steps, self.seed = WholeBox(self), WholeBox(self), seed_box()
         for box, value, most in ((self.seconds, 60, 86_400), (self.steps, steps, most_steps)):
             box.setRange(1, most)
             box.setValue(value)
