@@ -32,8 +32,10 @@ class InfoButton(QToolButton):
 class CodeButton(QToolButton):
     """Asks for the lines of PyTorch that compute what stands below."""
 
-    def __init__(self, title: str) -> None:
+    def __init__(self, title: str, key: str = "Ctrl+P") -> None:
+        """`key` is "" for what has none: the window's is for the panels below the input."""
         super().__init__()
+        self._key = f" ({key})" if key else ""
         self.setText("</>")
         self.setProperty("role", "code")
         self.setAccessibleName(f"{title} as PyTorch")
@@ -42,8 +44,10 @@ class CodeButton(QToolButton):
     def offer(self, can: bool) -> None:
         """Let it be pressed, or say why it cannot."""
         self.setEnabled(can)
-        what = "Show as PyTorch: the lines that compute this, with the numbers on screen (Ctrl+P)"
-        self.setToolTip(what if can else "Show as PyTorch: no figure is on this page that a few lines would compute")
+        what = "Show as PyTorch: the lines that compute this, with the numbers on screen"
+        self.setToolTip(
+            what + self._key if can else "Show as PyTorch: no figure is on this page that a few lines would compute"
+        )
 
 
 class Callout(QFrame):

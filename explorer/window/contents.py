@@ -89,6 +89,7 @@ class Contents(QWidget):
         self._said_of_panels: tuple[str, ...] = ()
         self._is_stopped = False
         self.input.front_wanted.connect(self.dock_host.go_to)
+        self.input.script_wanted.connect(self.script_wanted)
         self.top_bar.examples.front_wanted.connect(self.dock_host.raise_panel)
         for panel in (self.input, self.top_bar.trust):
             panel.failed.connect(partial(self._on_panel_failed, panel))

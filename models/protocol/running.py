@@ -19,6 +19,7 @@ class ForwardRequest(InputsRequest):
     lane: ClassVar[Lane] = Lane("forward", order=1)
     activity: ClassVar[str] = "running the model on the text"
     answered_by: ClassVar[str] = "models.engine.running:answer"
+    printed_by: ClassVar[str] = "models.scripts.tokens:write"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,11 +1,14 @@
-"""The lines that open the model itself with transformers, without a network."""
+"""The lines that open the model itself, or its tokenizer, without a network."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import transformers
 
 from models.forward.model import Model
-from models.forward.recurrent_model import RecurrentModel
+from models.forward.recurrent_model import MOST_TOKENS, RecurrentModel
+from models.protocol.errors import InputError
 from models.scripts.writing import Script
 
 
@@ -32,3 +35,32 @@ def load(script: Script, model: Model) -> None:
     options = [repr(info.folder), "local_files_only=True", f"dtype=torch.{model.dtype_name}"]
     options += ['attn_implementation="eager"', *([f"gguf_file={info.gguf!r}"] if info.gguf else [])]
     script.line("\n".join([f"model = {kind.__name__}.from_pretrained(", *(f"    {o}," for o in options), ").eval()"]))
+
+
+def load_tokenizer(script: Script, model: Model) -> None:
+    """Lines after which `tokenizer` is the model's own.
+
+    Raises:
+        InputError: it is an object of another program.
+    """
+    info, kind = model.info, type(model.tokenizer)
+    name = "PreTrainedTokenizerFast" if kind is transformers.PreTrainedTokenizerFast else kind.__name__
+    if info.borrowed:
+        raise InputError(f"The tokenizer of {info.name} is an object of another program, which no script can open.")
+    if isinstance(model, RecurrentModel):
+        script.uses("from tokenizers import Tokenizer", "from transformers import PreTrainedTokenizerFast")
+        script.remark("No config of transformers says how this tokenizer is set up: it was made by this program.")
+        script.line(
+            "tokenizer = PreTrainedTokenizerFast(\n"
+            f"    tokenizer_object=Tokenizer.from_file({str(Path(info.folder) / 'tokenizer.json')!r}),\n"
+            f'    bos_token="<s>", eos_token="</s>", pad_token="<pad>", unk_token="<unk>", '
+            f"model_max_length={MOST_TOKENS},\n)"
+        )
+        return
+    if type(model.module).__module__.startswith("models."):
+        script.remark(
+            "models/textbook/tokenizer.py made it, of transformers' own class: a token a character, or a word."
+        )
+    script.uses(f"from transformers import {name}")
+    options = [repr(info.folder), "local_files_only=True", *([f"gguf_file={info.gguf!r}"] if info.gguf else [])]
+    script.line(f"tokenizer = {name}.from_pretrained({', '.join(options)})")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ WIDTH = 120
 MOST_NUMBERS = 40_000
 """In one script: more is no longer a text that somebody reads."""
 
+_LETTERS = 96  # of a text on one line
 _REMARKS = 56  # the column where remarks begin, where a line leaves room
 _INDENT = "    "
 
@@ -72,11 +73,7 @@ class Script:
             InputError: the script would have more than `MOST_NUMBERS` numbers.
         """
         array = values.detach().cpu() if isinstance(values, Tensor) else torch.from_numpy(np.array(values))
-        self._numbers += array.numel()
-        if self._numbers > MOST_NUMBERS:
-            raise InputError(
-                f"This takes more than {MOST_NUMBERS:,} numbers to compute, too many for a script. Try a shorter text."
-            )
+        self._count(array.numel())
         values_of = array.flatten().tolist()
         if array.dtype == torch.bool or not array.is_floating_point():
             texts, kind = [str(value) for value in values_of], ""
@@ -85,6 +82,29 @@ class Script:
         else:
             texts, kind = [_single(value) for value in values_of], ""
         self._lines += _nested(f"{name} = torch.tensor(", texts, tuple(array.shape), kind, remark)
+
+    def rows(self, name: str, rows: Sequence[Sequence[object]], remark: str = "") -> None:
+        """`name` as a list of lists of numbers, which may be of different length. Errors as `tensor`."""
+        self._count(sum(map(len, rows)))
+        self._lines.append(_remarked(f"{name} = [", remark))
+        for row in rows:
+            self._lines += _wrapped(f"{list(row)!r},", _INDENT)
+        self._lines.append("]")
+
+    def text(self, name: str, text: str, remark: str = "") -> None:
+        """`name` as a string, over several lines where it is long."""
+        parts = [text[i : i + _LETTERS] for i in range(0, len(text), _LETTERS)] or [""]
+        if len(parts) == 1:
+            self.line(f"{name} = {text!r}", remark)
+        else:
+            self.line("\n".join([f"{name} = (", *(f"{_INDENT}{part!r}" for part in parts), ")"]), remark)
+
+    def _count(self, numbers: int) -> None:
+        self._numbers += numbers
+        if self._numbers > MOST_NUMBERS:
+            raise InputError(
+                f"This takes more than {MOST_NUMBERS:,} numbers to compute, too many for a script. Try a shorter text."
+            )
 
     def show(self, name: str, code: str, shown: float) -> None:
         """Print what `code` computed beside what is on screen."""
@@ -141,13 +161,16 @@ def _listed(texts: list[str], shape: tuple[int, ...]) -> str:
 
 def _rows(texts: list[str], shape: tuple[int, ...], indent: str) -> list[str]:
     if len(shape) <= 1:
-        text = _listed(texts, shape) + ","
-        more = indent + " "
-        return textwrap.wrap(
-            text, WIDTH, initial_indent=indent, subsequent_indent=more, break_on_hyphens=False, break_long_words=False
-        )
+        return _wrapped(_listed(texts, shape) + ",", indent)
     size = len(texts) // shape[0]
     rows = [f"{indent}["]
     for i in range(shape[0]):
         rows += _rows(texts[i * size : (i + 1) * size], shape[1:], indent + _INDENT)
     return [*rows, f"{indent}],"]
+
+
+def _wrapped(text: str, indent: str) -> list[str]:
+    more = indent + " "
+    return textwrap.wrap(
+        text, WIDTH, initial_indent=indent, subsequent_indent=more, break_on_hyphens=False, break_long_words=False
+    )

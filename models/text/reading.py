@@ -21,7 +21,8 @@ Use = Literal["input", "target", "bare"]
 """What a text is read for. An input has the tokens around it that the tokenizer adds; a target, which a decoder is made
 to say, begins as the tokenizer's own call with `text_target` does, and has no end; a bare one has nothing added."""
 
-_SURROGATES = re.compile("[\ud800-\udfff]")
+SURROGATES = re.compile("[\ud800-\udfff]")
+"""Halves of a pair, which stand for no character: a tokenizer is given U+FFFD in their place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ class TextReader:
             InputError: the tokenizer fails.
         """
         # half of a surrogate pair (a broken paste) can't be encoded; its stand-in keeps every offset where it was
-        safe = _SURROGATES.sub("\ufffd", text)
+        safe = SURROGATES.sub("\ufffd", text)
         try:
             with panics_raised():
                 encoding = self._called(safe, use, return_offsets_mapping=True, return_special_tokens_mask=True)
@@ -120,7 +121,7 @@ class TextReader:
         Raises:
             InputError: the tokenizer fails.
         """
-        safe = Pair(_SURROGATES.sub("\ufffd", pair.first), _SURROGATES.sub("\ufffd", pair.second))
+        safe = Pair(SURROGATES.sub("\ufffd", pair.first), SURROGATES.sub("\ufffd", pair.second))
         try:
             called = call_with_pair(self._tokenizer, safe)
         except Exception as cause:  # as in `read`

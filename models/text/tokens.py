@@ -48,13 +48,14 @@ def whole_characters(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[
     whole = []
     for start, end in spans:
         if start < end:
-            while end < len(text) and end not in covered and _joins_before(text[end]):
+            while end < len(text) and end not in covered and joins_before(text[end]):
                 end += 1
         whole.append((start, end))
     return whole
 
 
-def _joins_before(char: str) -> bool:
+def joins_before(char: str) -> bool:
+    """Whether it is drawn on the character before it."""
     return unicodedata.category(char).startswith("M") or "\u1160" <= char <= "\u11ff"  # vowels and finals of Hangul
 
 

@@ -52,8 +52,8 @@ class InputBody(QWidget):
         line = QHBoxLayout()
         line.setSpacing(10)
         for part in buttons:
-            line.addWidget(part, 0, top)
-        texts.addLayout(line, 1, 2)
+            line.addWidget(part, 0, middle)
+        texts.addLayout(line, 1, 2, top)
         for place, part in enumerate(pair.row):
             texts.addWidget(part, 2, place, top | Qt.AlignmentFlag.AlignRight if place == 2 else top)
         texts.addWidget(tokens, 3, 0, 1, 3)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 
@@ -56,6 +58,7 @@ from explorer.session.rules import chooses
 from explorer.session.session import Session
 from explorer.session.state import Notice, State
 from explorer.session.texts import texts_of
+from explorer.widgets.callout import CodeButton
 from explorer.widgets.card import Card
 from explorer.widgets.elided_label import ElidedLabel
 from explorer.widgets.page import wrapped
@@ -148,7 +151,10 @@ class InputPanel(Panel):
             batch=self.batch,
             pair=self.pair,
             picture=self.picture,
-            buttons=(self.pair.add, self.batch.add, self.mask_button, self.run_button, self.step_button),
+            buttons=(
+                *(self.pair.add, self.batch.add, self.mask_button, self.run_button, self.step_button),
+                self.code_button,
+            ),
             tokens=self.strip_area,
             target=self.target,
             said=(self.more, self.remark, self.mend_button, self.mark, self.caption),
@@ -328,6 +334,16 @@ class InputPanel(Panel):
             self.dispatch(PutIntervention(Mask("painted", cells=cells)))
 
     # what it shows
+
+    @cached_property
+    def code_button(self) -> CodeButton:
+        """At the end of the line of buttons: there is no title line. The key is for the panels below."""
+        button = CodeButton("The tokens", key="")
+        button.clicked.connect(self.show_script)
+        return button
+
+    def prints(self, state: State) -> Request | None:
+        return None if state.ran is None else state.ran.request
 
     def wants(self, state: State) -> Request | None:
         return wanted_head(state)

@@ -87,6 +87,21 @@ def test_the_key_asks_the_panel_in_front(window: MainWindow, tmp_path: Path, mon
     settle(window)
 
 
+def test_the_button_of_the_input_shows_how_its_tokens_are_made(window: MainWindow, tmp_path: Path) -> None:
+    button = window.contents.input.code_button
+    assert button.isEnabled()
+    assert "Ctrl+P" not in button.toolTip()  # that key is for the panels below
+    QTest.mouseClick(button, Qt.MouseButton.LeftButton)
+    script = script_of(window)
+    assert "the tokens of the input" in script.title.text()
+    lines = printed({"input": script.code}, tmp_path)["input"]
+    ran = window.session.state.ran
+    assert ran is not None
+    assert [line.computed for line in lines if line.name.endswith(", id")] == [token.id for token in ran.tokens]
+    script.close()
+    settle(window)
+
+
 def test_a_script_follows_the_theme(window: MainWindow) -> None:
     show(window, "cell")
     panel_of(window, CellPanel).show_script()

@@ -59,7 +59,7 @@ def read(output: str) -> list[Line]:
     for line in output.splitlines():
         if "  on screen: " not in line:
             continue  # whole matrices and tables are printed too
-        name, _, rest = line.partition(": ")
-        computed, _, shown = rest.partition("  on screen: ")
+        before, _, shown = line.rpartition("  on screen: ")
+        name, _, computed = before.rpartition(": ")
         found.append(Line(name, float(computed), float(shown)))
     return found
