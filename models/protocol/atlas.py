@@ -27,6 +27,7 @@ class AtlasRequest(RunRequest):
     lane: ClassVar[Lane] = Lane("view:atlas")
     activity: ClassVar[str] = "computing the thumbnails of all heads"
     answered_by: ClassVar[str] = "models.views.atlas:answer"
+    printed_by: ClassVar[str] = "models.scripts.atlas:write"
     size: int
     pooling: Pooling = "max"
     have: float = 0.0

@@ -152,6 +152,7 @@ class WhichHeadsRequest(RunRequest):
     lane: ClassVar[Lane] = Lane("view:which heads")
     activity: ClassVar[str] = "asking every head"
     answered_by: ClassVar[str] = "models.roles.which_heads:answer"
+    printed_by: ClassVar[str] = "models.scripts.which_heads:write"
     question: HeadQuestion
     have: float = 0.0
 

@@ -64,3 +64,22 @@ def load_tokenizer(script: Script, model: Model) -> None:
     script.uses(f"from transformers import {name}")
     options = [repr(info.folder), "local_files_only=True", *([f"gguf_file={info.gguf!r}"] if info.gguf else [])]
     script.line(f"tokenizer = {name}.from_pretrained({', '.join(options)})")
+
+
+def load_recurrent(script: Script, model: RecurrentModel) -> None:
+    """Lines after which `model` is the open recurrent one, of this program's own class."""
+    script.uses("import json", "from pathlib import Path", "from safetensors.torch import load_file")
+    script.uses(
+        "from models.textbook.config import RecurrentConfig", "from models.textbook.recurrent import RecurrentSeq2Seq"
+    )
+    script.remark("RecurrentSeq2Seq is a class of this program: run this in its folder, or where it is installed.")
+    script.line(f"folder = Path({model.info.folder!r})")
+    script.line(
+        "known = RecurrentConfig.__dataclass_fields__\n"
+        'said = json.loads((folder / "config.json").read_text(encoding="utf-8"))\n'
+        "config = RecurrentConfig(**{key: said[key] for key in known if key in said})\n"
+        "model = RecurrentSeq2Seq(config).eval()\n"
+        'model.load_state_dict({name: t.float() for name, t in load_file(folder / "model.safetensors").items()})'
+    )
+    if model.dtype_name != "float32":
+        script.line(f"model = model.to(torch.{model.dtype_name})")

@@ -58,7 +58,7 @@ class Script:
         """The lines of functions or classes as they stand in their files."""
         for function in functions:
             lines = textwrap.dedent(inspect.getsource(function)).rstrip()
-            file = (inspect.getsourcefile(function) or "").replace("\\", "/").split("/models/")[-1]
+            file = (inspect.getsourcefile(inspect.unwrap(function)) or "").replace("\\", "/").split("/models/")[-1]
             self._lines += ["", f"# models/{file}", *lines.split("\n"), ""]
 
     # ------------------------------------------------------------------ numbers
@@ -90,6 +90,11 @@ class Script:
         for row in rows:
             self._lines += _wrapped(f"{list(row)!r},", _INDENT)
         self._lines.append("]")
+
+    def values(self, name: str, values: Sequence[object], remark: str = "") -> None:
+        """`name` as a list of ids, words or tuples. Errors as `tensor`."""
+        self._count(len(values))
+        self._lines += _filled(f"{name} = [", [repr(value) for value in values], remark)
 
     def text(self, name: str, text: str, remark: str = "") -> None:
         """`name` as a string, over several lines where it is long."""
@@ -174,3 +179,16 @@ def _wrapped(text: str, indent: str) -> list[str]:
     return textwrap.wrap(
         text, WIDTH, initial_indent=indent, subsequent_indent=more, break_on_hyphens=False, break_long_words=False
     )
+
+
+def _filled(before: str, texts: Sequence[str], remark: str) -> list[str]:
+    """A list, on one line where it fits: words with spaces in them stay whole."""
+    flat = f"{before}{', '.join(texts)}]"
+    if len(flat) <= WIDTH - len(remark) - 4:
+        return [_remarked(flat, remark)]
+    lines = [_INDENT]
+    for text in texts:
+        if len(lines[-1]) + len(text) + 2 > WIDTH and lines[-1] != _INDENT:
+            lines.append(_INDENT)
+        lines[-1] += f"{text}, "
+    return [_remarked(before, remark), *(line.rstrip() for line in lines), "]"]

@@ -192,6 +192,15 @@ class HeadAtlasPanel(Panel):
             return AtlasRequest(run=ran.run, size=THUMBNAIL, pooling=pooling, have=have)
         return self._wanted_scores(state)
 
+    def prints(self, state: State) -> Request | None:
+        """What the heads are coloured by: scores of this text, or of many, or the thumbnails."""
+        ran, question = state.ran, state.question
+        if ran is None or not ran.sites:
+            return None
+        if question is not None:
+            return WhichHeadsRequest(run=ran.run, question=question)
+        return AtlasRequest(run=ran.run, size=THUMBNAIL, pooling=state.document.view.pooling)
+
     def _wanted_scores(self, state: State) -> Request | None:
         ran, question = state.ran, state.question
         if ran is not None and question is not None:

@@ -10,12 +10,14 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 
 from explorer.panels.cell.panel import CellPanel
+from explorer.panels.head_atlas.panel import HeadAtlasPanel
 from explorer.panels.lookup.panel import LookupPanel
-from explorer.session.intents import SelectCell
+from explorer.session.intents import AskHeads, SelectCell
 from explorer.widgets import asking
 from explorer.window.script import ScriptWindow
 from explorer.window.window import MainWindow
 from models.protocol.cell import CellView
+from models.protocol.roles import HeadQuestion, WhichHeadsView
 from tests.explorer.real_window import panel_of, settle, wait_until
 from tests.models.scripts.running import printed
 
@@ -98,6 +100,30 @@ def test_the_button_of_the_input_shows_how_its_tokens_are_made(window: MainWindo
     ran = window.session.state.ran
     assert ran is not None
     assert [line.computed for line in lines if line.name.endswith(", id")] == [token.id for token in ran.tokens]
+    script.close()
+    settle(window)
+
+
+def test_the_button_of_all_heads_shows_what_the_heads_are_coloured_by(window: MainWindow, tmp_path: Path) -> None:
+    show(window, "heads")
+    panel = panel_of(window, HeadAtlasPanel)
+    QTest.mouseClick(panel.code_button, Qt.MouseButton.LeftButton)
+    script = script_of(window)
+    assert "the thumbnails of all heads" in script.title.text()
+    thumbnails = script.code
+    script.close()
+    settle(window)
+    window.session.dispatch(AskHeads(HeadQuestion("previous")))
+    settle(window)
+    QTest.mouseClick(panel.code_button, Qt.MouseButton.LeftButton)
+    script = script_of(window)
+    assert "attends to the token before" in script.title.text()
+    view = window.session.state.results.of(WhichHeadsView)
+    assert view is not None
+    lines = printed({"images": thumbnails, "scores": script.code}, tmp_path)
+    for line in (*lines["images"], *lines["scores"]):
+        assert line.computed == pytest.approx(line.shown, abs=1e-6), line
+    assert lines["scores"][0].shown == view.scores.max()
     script.close()
     settle(window)
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 _RUNNER = """
 import contextlib, io, json, socket, sys
@@ -51,6 +51,13 @@ def printed(scripts: Mapping[str, str], folder: Path, own_classes: bool = False)
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return {name: read(text) for name, text in json.loads(said.read_text(encoding="utf-8")).items()}
+
+
+def left_by(code: str) -> dict[str, Any]:
+    """What a script leaves behind, run in a namespace of its own: all of its numbers, beside the few that it prints."""
+    names: dict[str, Any] = {"__name__": "__main__"}
+    exec(compile(code, "script", "exec"), names)
+    return names
 
 
 def read(output: str) -> list[Line]:

@@ -1,0 +1,49 @@
+"""What a model was given in a run, as lines and as the arguments of its call; of a batch all of its texts."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from models.forward.batches import encode
+from models.forward.current_run import CurrentRun
+from models.forward.vision import VisionModel
+from models.scripts.pictures import prepare
+from models.scripts.writing import Script
+
+_NAMES = {
+    "input_ids": ("ids", "the tokens"),
+    "decoder_input_ids": ("written", "what the decoder has said"),
+    "token_type_ids": ("segments", "which of two texts each is of"),
+    "attention_mask": ("real", "0 of padding"),
+    "decoder_attention_mask": ("said", "0 of padding"),
+}
+
+
+def given(script: Script, run: CurrentRun) -> tuple[str, int]:
+    """Lines with what the model was given, in a section of their own or that of the computation.
+
+    Returns:
+        The arguments of its call, and which row of the batch is the text on screen.
+    """
+    model = run.model
+    if isinstance(model, VisionModel):
+        prepare(script, model, run.trace)
+        return "pixel_values=pixels", 0
+    encoded = encode(model, run.text, run.written)
+    script.section("the numbers on screen")
+    arguments = []
+    chooses = model.info.class_head is not None and model.info.class_head.of == "choice"
+    of_choices = "[None]" if chooses else ""  # the texts of a batch are the choices of one question
+    for name, tensor in encoded.inputs.items():
+        if name == "attention_mask" and bool(tensor.all()):
+            arguments.append(f"{name}=torch.ones_like(ids){of_choices}")
+            continue
+        short, what = _NAMES[name]
+        script.tensor(short, tensor, f"({', '.join(map(str, tensor.shape))}) {_told(tensor, what)}")
+        arguments.append(f"{name}={short}{of_choices}")
+    script.section("the computation")
+    return ", ".join(arguments), encoded.row
+
+
+def _told(tensor: Tensor, what: str) -> str:
+    return what if len(tensor) == 1 else f"{what}, a text a row"

@@ -1,0 +1,298 @@
+"""The scripts of All heads: every thumbnail, and what every head was asked on one text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import transformers
+
+from models import run
+from models.engine.engine import Engine
+from models.forward.adopted import adopt
+from models.forward.model import Model
+from models.protocol.atlas import AtlasRequest, AtlasView
+from models.protocol.batch import Batch
+from models.protocol.interventions import Mask, Scale
+from models.protocol.request import Request
+from models.protocol.roles import PATTERNS, HeadQuestion, WhichHeadsRequest, WhichHeadsView
+from models.protocol.run_inputs import RunInputs
+from models.protocol.running import ForwardRequest, Ran
+from models.protocol.scripts import ScriptRequest, ScriptView
+from models.protocol.skip import Skip
+from models.protocol.values import SiteRef
+from tests.models import textbook_folders, tiny, tiny_vision
+from tests.models.asking import ask, failure_of, opened
+from tests.models.eager import attentions
+from tests.models.scripts.running import Line, left_by, printed
+
+TOLERANCE = 1e-6  # float32, added in another order
+AGAIN = "Tom and Anna went to the park. Then Tom and Anna went to"
+
+FAMILIES = [
+    *("gpt2", "llama", "mistral", "qwen3", "gemma2", "phi3", "gpt_neox", "opt", "gpt_oss", "llama4"),
+    *("bert", "albert", "distilbert", "roberta", "modernbert", "deberta_v2"),
+    *("t5", "bart", "marian", "t5_encoder", "bert_classifier", "gpt2_bare"),
+]
+
+
+def started(reference: str, **inputs: Any) -> tuple[Engine, Ran]:
+    engine = opened(reference)
+    ran = ask(engine, ForwardRequest(inputs=RunInputs(**inputs), ticket=2))
+    assert isinstance(ran, Ran), ran
+    return engine, ran
+
+
+def script(engine: Engine, request: Request) -> str:
+    view = ask(engine, ScriptRequest(of=request))
+    assert isinstance(view, ScriptView), view
+    return view.code
+
+
+def thumbnails(engine: Engine, request: AtlasRequest) -> AtlasView:
+    view = ask(engine, request)
+    while isinstance(view, AtlasView) and view.done < 1:
+        view = ask(engine, replace(request, have=view.done))
+    assert isinstance(view, AtlasView), view
+    return view
+
+
+def check(found: Mapping[str, list[Line]]) -> None:
+    for name, lines in found.items():
+        assert lines, name
+        for line in lines:
+            assert line.computed == pytest.approx(line.shown, abs=TOLERANCE), (name, line)
+
+
+def check_images(code: str, ran: Ran, view: AtlasView) -> None:
+    """Every square of every head, and of the mean column."""
+    left, places = left_by(code), dict.fromkeys(("encoder", "decoder", "cross"), 0)
+    for i, site in enumerate(ran.sites):
+        image = left["images"][site.stack][places[site.stack]].numpy()
+        mean = left["means"][site.stack][places[site.stack]].numpy()
+        places[site.stack] += 1
+        heads, rows, columns = image.shape
+        assert heads == site.heads
+        np.testing.assert_allclose(image, view.images[i, :heads, :rows, :columns], atol=TOLERANCE)
+        np.testing.assert_allclose(mean, view.mean[i, :rows, :columns], atol=TOLERANCE)
+        assert np.isnan(view.images[i, heads:]).all()
+        assert np.isnan(view.images[i, :, rows:]).all()
+
+
+def test_the_thumbnails_of_every_family(tiny_folder, tmp_path: Path) -> None:
+    scripts = {}
+    for kind in FAMILIES:
+        target = "to the park" if kind in ("t5", "bart", "marian") else None
+        engine, ran = started(str(tiny_folder(kind)), prompt=tiny.SENTENCE, target=target)
+        request = AtlasRequest(run=2, size=48)
+        scripts[kind] = script(engine, request)
+        assert "output_attentions=True" in scripts[kind]
+        check_images(scripts[kind], ran, thumbnails(engine, request))
+    check(printed(scripts, tmp_path))
+
+
+def test_they_are_transformers_own_weights(tiny_model, tiny_folder) -> None:
+    """Pooled by hand."""
+    for kind in ("gpt2", "gemma2", "bert", "marian"):
+        model: Model = tiny_model(kind)
+        target = "La casa tiene tres puertas" if model.seq2seq else None
+        engine, ran = started(str(tiny_folder(kind)), prompt=tiny.SENTENCE, target=target)
+        for pooling in ("max", "mean"):
+            left = left_by(script(engine, AtlasRequest(run=2, size=5, pooling=pooling)))
+            theirs = attentions(tiny.eager_run(model, tiny.SENTENCE, target), model)
+            for stack, layers in left["images"].items():
+                for layer, image in enumerate(layers):
+                    np.testing.assert_allclose(
+                        image.numpy(), by_hand(theirs[SiteRef(stack, layer)], 5, pooling), atol=1e-6
+                    )
+        assert ran.sites
+
+
+def by_hand(weights: np.ndarray, size: int, pooling: str) -> np.ndarray:
+    heads, queries, keys = weights.shape
+    cell = -(-max(queries, keys) // size)
+    down, across = -(-queries // cell), -(-keys // cell)
+    found = np.zeros((heads, down, across))
+    for head in range(heads):
+        for row in range(down):
+            for column in range(across):
+                square = weights[head, row * cell : (row + 1) * cell, column * cell : (column + 1) * cell]
+                found[head, row, column] = square.max() if pooling == "max" else square.mean()
+    return found
+
+
+def test_of_a_long_text_the_squares_are_pooled_as_in_the_panel(tmp_path: Path) -> None:
+    engine, ran = started("story-gpt", prompt=" ".join([tiny.SENTENCE] * 14))
+    scripts = {}
+    for pooling in ("max", "mean"):
+        request = AtlasRequest(run=2, size=48, pooling=pooling)
+        view = thumbnails(engine, request)
+        assert view.cell > 3
+        scripts[pooling] = script(engine, request)
+        check_images(scripts[pooling], ran, view)
+    check(printed(scripts, tmp_path))
+
+
+def test_batches_textbook_recurrent_models_and_pictures(tiny_folder, tmp_path: Path) -> None:
+    texts = ("Tom went to the park.", "Anna", "The black cat is sleeping on the table")
+    started_with = {
+        "left": started(str(tiny_folder("gpt2")), prompt=Batch(texts, padding="left", shown=1)),
+        "right": started(str(tiny_folder("bert")), prompt=Batch(texts, shown=1)),
+        "translations": started(
+            str(tiny_folder("marian")), prompt=Batch(texts, shown=1, targets=("El", "La casa", "a"))
+        ),
+        "recurrent": started("dates-luong", prompt="3 May 2001", target="2001"),
+    }
+    for name, switches in textbook_folders.KINDS.items():
+        folder = textbook_folders.write_folder(tmp_path / name, **switches)
+        shape = switches.get("shape", "encoder-decoder")
+        target = "abc" if shape == "encoder-decoder" else None
+        started_with[name] = started(str(folder), prompt=textbook_folders.text_for(shape), target=target)
+    for kind in ("vit", "dinov2_registers", "clip_vision", "beit"):
+        folder = tiny_vision.save(kind, tmp_path / kind)
+        started_with[kind] = started(str(folder), picture="sample:chelsea")
+    scripts = {}
+    first = WhichHeadsRequest(run=2, question=HeadQuestion("first"))
+    for name, (engine, ran) in started_with.items():
+        request = AtlasRequest(run=2, size=48)
+        scripts[name] = script(engine, request)
+        check_images(scripts[name], ran, thumbnails(engine, request))
+        scripts[f"{name} first"] = script(engine, first)
+        check_scores(scripts[f"{name} first"], ran, asked(engine, first))
+    assert "w[:, [" in scripts["left"]  # rows of padding that see nothing
+    check(printed(scripts, tmp_path, own_classes=True))
+
+
+def test_an_edited_run_is_computed_from_its_queries_and_keys(tiny_folder, tmp_path: Path) -> None:
+    scripts = {}
+    edits = (Scale(0.5, head=1, site=SiteRef("decoder", 0)), Mask("window", window=3))
+    for kind in ("gpt2", "llama", "gemma2", "gpt_oss", "t5"):
+        inputs = {"prompt": "Tom and Anna went", "target": "to the" if kind == "t5" else None, "interventions": edits}
+        engine, ran = started(str(tiny_folder(kind)), **inputs)
+        request = AtlasRequest(run=2, size=48)
+        scripts[kind] = script(engine, request)
+        assert "with your intervention" in scripts[kind]
+        check_images(scripts[kind], ran, thumbnails(engine, request))
+        column = HeadQuestion("column", site=ran.sites[0].ref, key=1)
+        scripts[f"{kind} column"] = script(engine, WhichHeadsRequest(run=2, question=column))
+    folder = textbook_folders.write_folder(tmp_path / "additive", **textbook_folders.KINDS["additive"])
+    engine, ran = started(str(folder), prompt="abc", target="ab", interventions=(Mask("window", window=2),))
+    scripts["additive"] = script(engine, AtlasRequest(run=2, size=48))
+    assert "torch.tanh(Q" in scripts["additive"]
+    check_images(scripts["additive"], ran, thumbnails(engine, AtlasRequest(run=2, size=48)))
+    check(printed(scripts, tmp_path))
+
+
+def test_a_model_that_was_handed_over(tiny_folder, tmp_path: Path) -> None:
+    folder = tiny_folder("llama")
+    module = transformers.AutoModelForCausalLM.from_pretrained(folder)
+    adopted = adopt(module, transformers.AutoTokenizer.from_pretrained(folder))
+    engine = Engine()
+    engine.workspace.open(adopted)
+    ran = ask(engine, ForwardRequest(inputs=RunInputs(tiny.SENTENCE), ticket=2))
+    assert isinstance(ran, Ran)
+    request = AtlasRequest(run=2, size=48)
+    code = script(engine, request)
+    assert "from_pretrained" not in code
+    check_images(code, ran, thumbnails(engine, request))
+    check(printed({"adopted": code}, tmp_path))
+    adopted.release()
+
+
+# ------------------------------------------------------------------ what every head was asked
+
+
+def asked(engine: Engine, request: WhichHeadsRequest) -> WhichHeadsView:
+    view = ask(engine, request)
+    while isinstance(view, WhichHeadsView) and view.done < 1:
+        view = ask(engine, replace(request, have=view.done))
+    assert isinstance(view, WhichHeadsView), view
+    return view
+
+
+def check_scores(code: str, ran: Ran, view: WhichHeadsView) -> None:
+    """All scores of the stack that is asked last, which is what the script leaves in `scores` and `even`."""
+    left = left_by(code)
+    last = list({site.stack: None for site in ran.sites if not view.why[ran.sites.index(site)]})[-1]
+    rows = [i for i, site in enumerate(ran.sites) if site.stack == last]
+    heads = ran.sites[rows[0]].heads
+    np.testing.assert_allclose(left["scores"].numpy(), view.scores[rows, :heads], atol=TOLERANCE)
+    np.testing.assert_allclose(left["even"].numpy(), view.even[rows], atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "gemma2", "bert", "modernbert", "marian"])
+def test_every_pattern(tiny_folder, tmp_path: Path, kind: str) -> None:
+    target = "to the park, to" if kind == "marian" else None
+    engine, ran = started(str(tiny_folder(kind)), prompt=AGAIN, target=target)
+    scripts = {}
+    for role in PATTERNS:
+        request = WhichHeadsRequest(run=2, question=HeadQuestion(role.name))
+        view = asked(engine, request)
+        if np.isnan(view.scores).all():
+            why = failure_of(engine, ScriptRequest(of=request)).sentence
+            assert why in view.why
+            continue
+        scripts[role.name] = script(engine, request)
+        check_scores(scripts[role.name], ran, view)
+    assert {"first", "special", "rare"} <= set(scripts)
+    check(printed(scripts, tmp_path))
+
+
+def test_a_pattern_by_hand(tiny_model, tiny_folder) -> None:
+    """The share of attention on an earlier copy, from transformers' own weights, cell by cell."""
+    model: Model = tiny_model("gpt2")
+    engine, _ = started(str(tiny_folder("gpt2")), prompt=AGAIN)
+    left = left_by(script(engine, WhichHeadsRequest(run=2, question=HeadQuestion("copy"))))
+    ids = [token.id for token in run(model, AGAIN).tokens]
+    theirs = attentions(tiny.eager_run(model, AGAIN, None), model)
+    for layer, scores in enumerate(left["scores"]):
+        weights = theirs[SiteRef("decoder", layer)]
+        shares = []
+        for query in range(1, len(ids)):
+            earlier = [key for key in range(query) if ids[key] == ids[query]]
+            if earlier:
+                shares.append(weights[:, query, earlier].sum(axis=-1))
+        assert len(shares) > 5
+        np.testing.assert_allclose(scores.numpy(), np.mean(shares, axis=0), atol=1e-6)
+
+
+def test_cells_rows_columns_and_painted_cells(tiny_folder, tmp_path: Path) -> None:
+    scripts = {}
+    for kind in ("llama", "mistral", "marian"):
+        target = "to the park" if kind == "marian" else None
+        engine, ran = started(str(tiny_folder(kind)), prompt=tiny.SENTENCE, target=target)
+        site = ran.sites[-1]
+        query, key = site.queries - 1, min(3, site.keys - 1)
+        for what in ("cell", "row", "column", "painted"):
+            cells = ((query, key), (1, 1), (query, 0))
+            question = HeadQuestion(what, site=site.ref, head=1, query=query, key=key, cells=cells)
+            request = WhichHeadsRequest(run=2, question=question)
+            name = f"{kind} {what}"
+            scripts[name] = script(engine, request)
+            check_scores(scripts[name], ran, asked(engine, request))
+    check(printed(scripts, tmp_path))
+
+
+def test_what_has_no_lines_is_said(tiny_folder, monkeypatch) -> None:
+    engine, _ = started(str(tiny_folder("bert")), prompt=tiny.SENTENCE)
+    following = WhichHeadsRequest(run=2, question=HeadQuestion("next"))
+    assert "nothing has to be copied" in failure_of(engine, ScriptRequest(of=following)).sentence
+    monkeypatch.setattr("models.scripts.all_weights._MOST_BYTES", 100)
+    sentence = failure_of(engine, ScriptRequest(of=AtlasRequest(run=2, size=48))).sentence
+    assert "too many for a script that holds them at once" in sentence
+    monkeypatch.undo()
+    monkeypatch.setattr("models.scripts.writing.MOST_NUMBERS", 50)
+    engine, _ = started(str(tiny_folder("gpt2")), prompt="Tom went", interventions=(Scale(0.5),))
+    sentence = failure_of(engine, ScriptRequest(of=AtlasRequest(run=2, size=48))).sentence
+    assert "more than 50 numbers" in sentence
+    monkeypatch.undo()
+    skip = Skip("attention", SiteRef("decoder", 0))
+    engine, _ = started(str(tiny_folder("bloom")), prompt="Tom went", interventions=(skip,))
+    sentence = failure_of(engine, ScriptRequest(of=AtlasRequest(run=2, size=48))).sentence
+    assert "keeps queries, keys and scores to itself" in sentence
+    engine, _ = started("dates-bottleneck", prompt="3 May 2001", target="2001")
+    assert "has no attention" in failure_of(engine, ScriptRequest(of=AtlasRequest(run=2, size=48))).sentence
