@@ -56,8 +56,9 @@ def atlas_script(request: AtlasRequest, run: CurrentRun, shown: Atlas) -> Script
             i = trace.index(site)
             image = np.nan_to_num(shown.images[i, : site.heads], nan=-1.0)  # (heads, rows, columns)
             first = 1 if image.shape[1] > 1 and (image[:, 1:] >= 0).any() else 0
-            head, row, column = np.unravel_index(int(image[:, first:].argmax()), image[:, first:].shape)
-            row = int(row) + first
+            below = image[:, first:]
+            head, at, column = (int(i) for i in np.unravel_index(int(below.argmax()), below.shape))
+            row = at + first
             name = f"{stack} layer {site.layer}, head {head}, square ({row}, {column})"
             script.show(name, f'images["{stack}"][{place}][{head}, {row}, {column}]', float(image[head, row, column]))
             mean = float(shown.mean[i, row, column])
