@@ -65,8 +65,9 @@ class FloatedDocks(QObject):
         if kept is not None and not was_dragged:
             normal = QRect(kept.x, kept.y, kept.width, kept.height)
             place = normal if _is_on_a_screen(normal) else place
-        if not _is_on_a_screen(place):  # behind a tab Qt keeps a dock off every screen, and says that it is not seen
-            place = QRect(dock.parentWidget().mapToGlobal(_BESIDE), place.size())
+        owner = dock.parentWidget()
+        if owner is not None and not _is_on_a_screen(place):  # behind a tab Qt keeps a dock off every screen
+            place = QRect(owner.mapToGlobal(_BESIDE), place.size())
         dock.setGeometry(place)
         dock.setVisible(was_visible)
         if kept is not None and kept.is_maximised and not was_dragged:
