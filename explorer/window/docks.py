@@ -55,6 +55,7 @@ class Grip(QWidget):
         """`floats` says whether the dock can have a window of its own."""
         super().__init__()
         self._theme = LIGHT
+        self._has_room = True
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setCursor(Qt.CursorShape.SizeAllCursor)
         how = "double-click to give it a window of its own, and to put it back" if floats else "left or right"
@@ -64,8 +65,13 @@ class Grip(QWidget):
         self._theme = theme
         self.update()
 
+    def put_away(self, away: bool) -> None:
+        """Hide it, and leave no room for it: a dock keeps that of a title bar which is merely hidden."""
+        self._has_room = not away
+        self.setVisible(not away)
+
     def sizeHint(self) -> QSize:
-        return QSize(40, 10)
+        return QSize(40, 10 if self._has_room else 0)
 
     def minimumSizeHint(self) -> QSize:
         return self.sizeHint()
@@ -403,6 +409,10 @@ class DockHost(QMainWindow):
 
     def set_theme(self, theme: Theme) -> None:
         for dock in self.docks.values():
-            grip = dock.titleBarWidget()
-            if isinstance(grip, Grip):
-                grip.set_theme(theme)
+            grip_of(dock).set_theme(theme)
+
+
+def grip_of(dock: QDockWidget) -> Grip:
+    grip = dock.titleBarWidget()
+    assert isinstance(grip, Grip)
+    return grip

@@ -9,7 +9,7 @@ from PySide6.QtCore import QByteArray, Signal
 from PySide6.QtGui import QResizeEvent
 
 from explorer.settings import LAYOUT_VERSION
-from explorer.window.docks import DockHost
+from explorer.window.docks import DockHost, grip_of
 
 
 @dataclass
@@ -46,7 +46,7 @@ class OnePanelHost(DockHost):
         if dock.isFloating():
             dock.setFloating(False)
         for each in self.docks.values():
-            each.titleBarWidget().hide()
+            grip_of(each).put_away(True)
         dock.show()
         dock.raise_()
         self.alone_changed.emit(name)
@@ -57,7 +57,7 @@ class OnePanelHost(DockHost):
         if before is None:
             return
         for dock in self.docks.values():
-            dock.titleBarWidget().show()
+            grip_of(dock).put_away(False)
         self.restoreState(QByteArray(before.layout), LAYOUT_VERSION)
         self.last_raised = before.last_raised
         if before.has_changed:

@@ -27,9 +27,6 @@ from explorer.window.contents import Contents
 CAP_HEIGHT = 0.021
 """Of the screen's height: how high a capital letter is. At 2 % the last row of a class still reads it."""
 
-_LINES, _LINES_OVER_MAP = 2, 1
-"""Of tokens, seen at once: a map names them again beside its cells, which need the height."""
-
 _BOUNDLESS = 16_777_215
 _LESSON = 0.3
 """Of the width: what the column of a lesson gets."""
@@ -60,9 +57,7 @@ class Presenter(QObject):
         self.is_on = False
         self._window, self._contents, self._docks = window, contents, contents.one_panel
         self._set_points = set_points
-        self._docks.alone_changed.connect(
-            lambda name: contents.input.set_most_strip_lines(_LINES_OVER_MAP if name == HEAD else _LINES)
-        )
+        self._docks.alone_changed.connect(lambda name: contents.input.set_over_map(name == HEAD))
         self._was_full_screen = False
         self._size = QSize()
         self._hidden: list[QWidget] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from PySide6.QtCore import QEvent, Qt, Signal
-from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from explorer.panels.base import EDITED, MASKS, Panel, Place
 from explorer.panels.first_token import resting_place
@@ -128,6 +128,7 @@ class InputPanel(Panel):
         self.target.text.refused.connect(self._refuse)
         self.target.writes_button.clicked.connect(self.let_write)
         for strip in (self.strip, self.target.strip):
+            strip.look_changed.connect(self._share_width)
             self._follow(strip)
         self.picture = PictureRow()
         self.picture.hide()
@@ -165,8 +166,11 @@ class InputPanel(Panel):
         self._outer = QVBoxLayout(self)
         self._outer.setContentsMargins(0, 0, 0, 0)
         self._outer.addWidget(self._card)
+        self._strips = QBoxLayout(QBoxLayout.Direction.TopToBottom)  # while they stand alone
+        self._strips.setSpacing(0)  # they have room of their own about them
+        self._outer.addLayout(self._strips)
         self._is_strip = False
-        self._strip_lines = 2  # seen at once, where tokens stand alone
+        self._is_over_map = False
         self._is_low = False  # whether the window has room for one line of everything
         self._shown: tuple[Ran | None, bool] = (None, False)  # what the strips show, and whether its words
         WindowSize(self).changed.connect(self._fit_window)
@@ -179,10 +183,10 @@ class InputPanel(Panel):
         self._is_strip = alone
         if alone:
             for tokens in self._body.give_tokens():
-                self._outer.addWidget(tokens)
+                self._strips.addWidget(tokens)
         else:
             for area in (self.strip_area, self.target.area):
-                self._outer.removeWidget(area)
+                self._strips.removeWidget(area)
             self._body.take_tokens()
         self._card.setVisible(not alone)
         for area in (self.strip_area, self.target.area):
@@ -190,9 +194,12 @@ class InputPanel(Panel):
         if self._rendered is not None:
             self._set_room(self.session.state)
 
-    def set_most_strip_lines(self, lines: int) -> None:
-        """How many lines of tokens are seen where they stand alone."""
-        self._strip_lines = lines
+    def set_over_map(self, over_map: bool) -> None:
+        """Whether tokens that stand alone do so over a map: it names them again beside its cells, and needs the height.
+
+        There is then one line of them all, and none of a text in which the selected head has neither queries nor keys.
+        """
+        self._is_over_map = over_map
         if self._rendered is not None:
             self._set_room(self.session.state)
 
@@ -411,9 +418,26 @@ class InputPanel(Panel):
             area.set_room(
                 "none" if sees_pictures(state) or (two_texts and not has_arcs) else "low" if is_flat else "tall"
             )
-            area.set_most_lines(1 if self._is_low else self._strip_lines if self._is_strip else 3)
+            area.set_most_lines(1 if self._is_low else (1 if self._is_over_map else 2) if self._is_strip else 3)
         if is_chat and not self._is_low and not self._is_strip:
             self.strip_area.set_most_lines(2)  # the turns take the third
+        self._place_strips(state, two_texts)
+
+    def _place_strips(self, state: State, two_texts: bool) -> None:
+        """Which texts' tokens there are, and those of two beside each other where the height is a map's."""
+        saves_height = self._is_strip and self._is_over_map
+        for area in (self.strip_area, self.target.area):
+            is_there = area is self.strip_area or two_texts
+            is_of_head = state.site is None or self._sides(state, area.strip).any
+            area.setVisible(is_there and (is_of_head or not saves_height))
+        across, down = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
+        self._strips.setDirection(across if saves_height else down)
+        self._share_width()
+
+    def _share_width(self) -> None:
+        """Tokens beside each other have each what they need of the width."""
+        for area in (self.strip_area, self.target.area):
+            self._strips.setStretchFactor(area, round(area.strip.width_of_line()) if self._is_over_map else 0)
 
     def _render_picture(self, state: State) -> None:
         info, ran, document, sees = info_of(state), state.ran, state.document, sees_pictures(state)

@@ -39,6 +39,7 @@ _SPACINGS: dict[Room, Spacing] = {
 _FROM_AFAR = 1.2
 """How much wider than all other lines arcs are that the last row is to see."""
 _CLOSE, _CLOSE_SIDE = 4.0, 5.0  # between chips, and beside their text, where text is large
+_CLOSEST_SIDE, _CLOSE_MARGIN = 3.0, 4.0  # where there are no arcs either: two texts stand in one line
 _GUTTER = 14.0  # for arcs, where text is large: so many pixels for each time that lines are as wide
 
 _WIDEST_CHIP = 220.0
@@ -113,6 +114,7 @@ class TokenStrip(ThemedWidget):
         if room == self._room:
             return False
         self._room = room
+        self._widths = None
         self._line_counts = {}
         self._drop_layout()
         return True
@@ -174,7 +176,9 @@ class TokenStrip(ThemedWidget):
     @property
     def _side(self) -> float:
         """Between a chip's frame and its text."""
-        return _CLOSE_SIDE if self._from_afar else SIDE
+        if not self._from_afar:
+            return SIDE
+        return _CLOSEST_SIDE if self._room == "none" else _CLOSE_SIDE
 
     @property
     def _line_scale(self) -> float:
@@ -184,7 +188,10 @@ class TokenStrip(ThemedWidget):
     def _spacing(self) -> Spacing:
         if not self._from_afar:
             return _SPACINGS[self._room]
-        gutter = _SPACINGS["none"].low_gutter if self._room == "none" else _GUTTER * line_scale()
+        if self._room == "none":
+            gutter = _SPACINGS["none"].low_gutter
+            return Spacing(gap=_CLOSE, margin=_CLOSE_MARGIN, tall_gutter=gutter, low_gutter=gutter)
+        gutter = _GUTTER * line_scale()
         return Spacing(gap=_CLOSE, tall_gutter=gutter, low_gutter=gutter)
 
     def set_dim_special(self, dim: bool) -> None:
@@ -219,6 +226,10 @@ class TokenStrip(ThemedWidget):
         if width not in self._line_counts:
             self._line_counts[width] = line_count(self._measured(), width, self._spacing)
         return self._line_counts[width]
+
+    def width_of_line(self) -> float:
+        """How wide all chips are in one line."""
+        return sum(self._measured()) + self._spacing.gap * len(self._tokens) + 2 * self._spacing.margin
 
     def height_of(self, lines: int) -> float:
         """How high so many lines are."""

@@ -12,7 +12,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize
 from PySide6.QtGui import QFont, QFontInfo, QFontMetricsF
 
 from explorer.text_size import line_scale, wide
-from explorer.widgets.heat_map.view import NEARLY_SQUARE, Bounds, MapView
+from explorer.widgets.heat_map.view import NEARLY_SQUARE, Bounds, MapView, label_centre
 from explorer.widgets.token_text import ARROW
 
 GAP = 6.0
@@ -53,10 +53,17 @@ class Frame:
     titles: Titles
     has_numbers: bool  # whether cells that have room say their value
 
-    def is_whole(self, names: Names) -> bool:
-        """Whether no label of a column is cut for its length."""
-        metrics = QFontMetricsF(self.label_bold)
-        return max(map(metrics.horizontalAdvance, names[1]), default=0.0) <= self.label_limit
+    def is_whole(self, names: Names, view: MapView) -> bool:
+        """Whether no label is cut for its length."""
+        width = QFontMetricsF(self.label_bold).horizontalAdvance
+        rooms = (self.column_room(label_centre(view.columns, cell, self.label_line)) for cell in range(len(names[1])))
+        columns = all(width(name) <= room for name, room in zip(names[1], rooms, strict=True))
+        return columns and max(map(width, names[0]), default=0.0) <= self.row_label_width
+
+    def column_room(self, middle: float) -> float:
+        """How long the label of a column may be whose middle is there: the last ones end with the widget."""
+        x = middle + self.label_line * LEAN
+        return min(self.label_limit, (self.strip.right() - x) / SLANT - self.label_line / 2)
 
     def fitted_view(
         self, rows: int, columns: int, pixel: float, block: tuple[range, range], bounds: Bounds = NEARLY_SQUARE
@@ -108,11 +115,13 @@ def frame_for(
     if from_afar:  # by as much as it is higher than its row
         high = (size.height() - top - strip.height() - GAP) / max(1, len(rows))
         bottom = strip.height() + min(label_line / 2, max(GAP, (label_line - high) / 2))
-    cell = max(1.0, (size.width() - left) / max(1, len(columns)))
     from_right = np.array(column_widths[::-1])
     beyond_middle = (from_right + label_line / 2) * SLANT + label_line * LEAN
-    overhang = float(np.max(beyond_middle - (np.arange(len(columns)) + 0.5) * cell, initial=0.0))
-    right = min(max(4.0, overhang + 2), wide(_MOST_OVERHANG))
+    middle = (np.arange(len(columns)) + 0.5) / max(1, len(columns))  # from the right, as shares of the map
+    # what is left to them is taken from the map, whose columns then end further to the left
+    beyond = (beyond_middle - middle * (size.width() - left)) / (1 - middle)
+    overhang = float(np.max(beyond, initial=0.0))
+    right = min(max(4.0, overhang + 2), wide(_MOST_OVERHANG) * larger)
     room = QRectF(left, top, max(1.0, size.width() - left - right), max(1.0, size.height() - top - bottom))
     return Frame(font, bold, room, strip, limit, row_width, line, label_font, label_bold, label_line, titles, from_afar)
 
@@ -140,7 +149,7 @@ def frame_from_afar(
         frame_now = frame_for(font, bold, size, *names, larger, longer, from_afar=True)
         view_now = fit(frame_now)
         too_large = frame_now.label_line > min(view_now.rows.size, view_now.columns.size)
-        cuts = frame.is_whole(names) and not frame_now.is_whole(names)
+        cuts = frame.is_whole(names, view) and not frame_now.is_whole(names, view_now)
         if too_large or cuts or view_now.rows.extent < min(least, view.rows.extent):
             break
         frame, view = frame_now, view_now

@@ -12,7 +12,7 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPixmap, QTran
 
 from explorer.theme import Theme
 from explorer.widgets.arrow_text import elided
-from explorer.widgets.heat_map.frame import GAP, LEAN, SLANT, Frame
+from explorer.widgets.heat_map.frame import GAP, LEAN, Frame
 from explorer.widgets.heat_map.view import MapView, label_centre, labelled
 
 Side = Literal["row", "column"]
@@ -77,9 +77,10 @@ def draw_label(look: LabelLook, side: Side, cell: int, bold: bool) -> _Picture:
         text = _elided(font, look.rows[cell], width)
         accent, alignment = look.theme.query, Qt.AlignmentFlag.AlignRight | _AS_WRITTEN
     else:
-        x = label_centre(view.columns, cell, line) + line * LEAN
-        turned = QTransform.fromTranslate(x, view.rows.origin - line * 0.2 - 3).rotate(_COLUMN_ANGLE)
-        text = _elided(font, look.columns[cell], min(frame.label_limit, (frame.strip.right() - x) / SLANT - line / 2))
+        middle = label_centre(view.columns, cell, line)
+        turned = QTransform.fromTranslate(middle + line * LEAN, view.rows.origin - line * 0.2 - 3)
+        turned = turned.rotate(_COLUMN_ANGLE)
+        text = _elided(font, look.columns[cell], frame.column_room(middle))
         width = frame.label_limit + 2
         accent, alignment = look.theme.key, Qt.AlignmentFlag.AlignLeft | _AS_WRITTEN
     rect = QRectF(0, -line / 2, width, line)

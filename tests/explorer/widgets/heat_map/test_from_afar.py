@@ -135,3 +135,15 @@ def test_long_names_are_whole_where_the_cells_keep_their_room(qtbot, monkeypatch
         widget.grab()
     assert set(names) <= {each.text for each in ours}
     assert widget.view.rows.extent >= 0.6 * widget.window().height()
+
+
+@pytest.mark.usefixtures("presented")
+@pytest.mark.parametrize("rows", [["⟨start⟩ → El", "El → gato", "gato → duerme"], ["El", "gato", "."]], ids=str)
+def test_labels_that_are_whole_are_not_cut_because_they_grow(qtbot, monkeypatch, rows):
+    for width in (800, 840, 920, 1000):
+        widget = shown(qtbot, 3, width=width)
+        widget.set_values(weights(3), None, rows, ["The", "cat", "⟨end⟩"], 0.0, 1.0)
+        with text_of_ours(monkeypatch) as ours:
+            widget.grab()
+        assert len(ours) > 9
+        assert not [each.text for each in ours if "..." in each.text or "…" in each.text], width
