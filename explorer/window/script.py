@@ -149,6 +149,8 @@ class ScriptWindow(QDialog):
 
 def needs(code: str) -> str:
     """What it takes to run a script."""
+    if "from models import" in code:
+        return "Runs where this program is installed: it goes through its functions, and opens the checkpoint."
     if "from models." in code:
         return "Runs where this program is installed: it imports a class of it, and opens the checkpoint's folder."
     if "from transformers " in code:

@@ -36,6 +36,7 @@ def word_in_context(
     word: str,
     other: str | None = None,
     *,
+    starts: tuple[int | None, int | None] = (None, None),
     stack: str | None = None,
     interventions: tuple[Intervention, ...] = (),
 ) -> InContextView:
@@ -47,13 +48,18 @@ def word_in_context(
     Args:
         word: as it stands in the first text; where it comes several times its last place counts.
         other: the word in the second text, if it is another one.
+        starts: at which character of its text each word begins; None for its last place.
         stack: whose stream; of an encoder-decoder model the encoder's if None.
 
     Raises:
         InputError: a text does not have the word or is too long, or the model has no residual stream.
     """
     request = InContextRequest(
-        texts=(first, second), words=(word, other or word), stack=stack or "", interventions=interventions
+        texts=(first, second),
+        words=(word, other or word),
+        starts=starts,
+        stack=stack or "",
+        interventions=interventions,
     )
     return in_context(request, model)
 

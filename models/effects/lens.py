@@ -22,6 +22,7 @@ from models.forward.run import run
 from models.forward.trace import Trace
 from models.protocol.arrays import read_only
 from models.protocol.effects import Aim
+from models.protocol.interventions import Intervention
 from models.protocol.lens import LensRequest, LensView
 from models.protocol.work import Cancelled, Report, ShouldStop, never, silent
 from models.views.candidates import label_of
@@ -53,14 +54,21 @@ def answer(request: LensRequest, context: Context) -> LensView:
     return lens_view(request, current.model, current.trace, inputs, context.should_stop, context.report)
 
 
-def logit_lens(model: Model, text: object, *, target: int | str | None = None, written: object = None) -> LensView:
+def logit_lens(
+    model: Model,
+    text: object,
+    *,
+    target: int | str | None = None,
+    written: object = None,
+    interventions: tuple[Intervention, ...] = (),
+) -> LensView:
     """What the model would say at every position if it ended after each layer.
 
     lens = logit_lens(model, "Tom and Anna went to the park. Anna gave the ball to")
     lens.best[:, -1]            # the likeliest token after the embedding and each block
     lens.target_rank[:, -1]     # where the model's own answer ranks there
     """
-    trace = run(model, text, target=written)  # type: ignore[call-overload]
+    trace = run(model, text, target=written, interventions=interventions)  # type: ignore[call-overload]
     inputs = encode(model, text, written).inputs  # type: ignore[arg-type]
     return lens_view(LensRequest(run=0, target=target), model, trace, inputs)
 

@@ -20,6 +20,7 @@ class AttributionRequest(RunRequest):
     lane: ClassVar[Lane] = Lane("view:attribution")
     activity: ClassVar[str] = "attributing the logit"
     answered_by: ClassVar[str] = "models.effects.attribution:answer"
+    printed_by: ClassVar[str] = "models.scripts.attribution:write"
     aim: Aim = LIKELIEST
 
 

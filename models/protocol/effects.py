@@ -55,6 +55,16 @@ class EffectsRequest(RunRequest):
     have: float = 0.0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeadEffectRequest(EffectsRequest):
+    """The same, of which one head is meant: its change alone is written as PyTorch."""
+
+    activity: ClassVar[str] = "ablating one head"
+    printed_by: ClassVar[str] = "models.scripts.head_effect:write"
+    site: SiteRef
+    head: int
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class SiteEffects:
     """Of the heads of one attention module, (heads,) float64: after less before. NaN of what is not computed yet."""

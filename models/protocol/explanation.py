@@ -30,6 +30,7 @@ class ExplanationRequest(RunRequest):
     lane: ClassVar[Lane] = Lane("view:explanation")
     activity: ClassVar[str] = "weighing the tokens"
     answered_by: ClassVar[str] = "models.effects.explanation:answer"
+    printed_by: ClassVar[str] = "models.scripts.explanation:write"
     aim: Aim = LIKELIEST
 
 

@@ -35,6 +35,15 @@ class InContextRequest(Request):
     interventions: tuple[Intervention, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InContextAtRequest(InContextRequest):
+    """The same, of which one layer is meant, 0 the embedding: its figures are written as PyTorch."""
+
+    activity: ClassVar[str] = "comparing a word in two texts after one layer"
+    printed_by: ClassVar[str] = "models.scripts.word_in_context:write"
+    layer: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class InContextView(Result):
     """Layer 0 is the embedding, layer l + 1 the stream after block l. All float64.

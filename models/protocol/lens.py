@@ -25,6 +25,15 @@ class LensRequest(RunRequest):
     target: int | str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LensAtRequest(LensRequest):
+    """The same, of which one position is meant: that of the curve, which is written as PyTorch."""
+
+    activity: ClassVar[str] = "reading every layer at one position"
+    printed_by: ClassVar[str] = "models.scripts.lens:write"
+    position: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LensView(Result):
     """Row 0 is the embedding, row l + 1 the stream after block l. Where `why` is said there is nothing but the norms.

@@ -45,6 +45,19 @@ class PatchRequest(RunRequest):
         check_choice("way to align tokens", self.align, Align)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PatchColumnRequest(PatchRequest):
+    """The same, of which one position (or head, of `site`) is meant: it is written as PyTorch.
+
+    Of a position that is every block, so that `site` is None.
+    """
+
+    activity: ClassVar[str] = "patching one position or head"
+    printed_by: ClassVar[str] = "models.scripts.patching:write"
+    site: SiteRef | None = None
+    column: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PatchView(Result):
     """`values` are (rows, columns) float64, NaN where nothing is computed or no token stands for the column.

@@ -55,9 +55,14 @@ def why_not_by_model(model: Model, trace: Trace) -> str:
         return "interventions are on"
     if trace.origin is None or trace.origin.batch is not None or trace.picture is not None:
         return "it is not a run of one text"
+    return why_no_weights(model) or why_not_loaded(model)
+
+
+def why_no_weights(model: Model) -> str:
+    """Why the module itself does not give its weights; "" where it does."""
     if any(isinstance(module, MultiHeadAttention) for module in model.module.modules()):
         return "the textbook transformer keeps no weights"
-    return why_not_loaded(model)
+    return ""
 
 
 def given_to(script: Script, model: Model, trace: Trace) -> str:

@@ -21,6 +21,11 @@ _LETTERS = 96  # of a text on one line
 _REMARKS = 56  # the column where remarks begin, where a line leaves room
 _INDENT = "    "
 
+_COMPARE = """def compare(name, computed, on_screen):
+    for i, (number, shown) in enumerate(zip(computed, on_screen, strict=True)):
+        print(f"{name} {i}:", float(number), "  on screen:", shown)
+"""
+
 
 class Script:
     """Lines of Python in the order in which they are added. `title` says what they compute."""
@@ -31,11 +36,13 @@ class Script:
         self._head = [f"# {printable(line)}" for line in (title, *about) if line]
         self._lines: list[str] = []
         self._numbers = 0
+        self._compares = False
 
     def code(self) -> str:
         """The whole script."""
         imports = sorted(dict.fromkeys(self._imports), key=lambda line: (line.startswith("from"), line))
-        return "\n".join([*self._head, "", *imports, "", *self._lines, ""])
+        helper = ["", *_COMPARE.split("\n")] if self._compares else []
+        return "\n".join([*self._head, "", *imports, *helper, "", *self._lines, ""])
 
     # ------------------------------------------------------------------ lines
 
@@ -114,6 +121,17 @@ class Script:
     def show(self, name: str, code: str, shown: float) -> None:
         """Print what `code` computed beside what is on screen."""
         self.line(f'print("{name}:", float({code}), "  on screen:", {_float(shown)})')
+
+    def show_each(self, name: str, code: str, shown: Sequence[float]) -> None:
+        """The same of as many numbers as `code` has: “name 0”, “name 1”, …"""
+        self._compares = True
+        texts = [str(value) if isinstance(value, int) else _float(value) for value in shown]
+        listed = textwrap.wrap(", ".join(texts), WIDTH - 4, break_on_hyphens=False, break_long_words=False)
+        whole = f'compare("{name}", {code}, [{" ".join(listed)}])'
+        if len(whole) <= WIDTH:
+            self.line(whole)
+        else:
+            self._lines += [f'compare("{name}", {code}, [', *(f"{_INDENT}{line}" for line in listed), "])"]
 
 
 def printable(text: str) -> str:

@@ -16,6 +16,7 @@ from explorer.panels.effects.controls import EffectsControls
 from explorer.panels.effects.lens_shown import rank_figure
 from explorer.panels.effects.other_weights_part import OtherWeightsPart
 from explorer.panels.effects.pages import LEGENDS, grid_of, head_at, place_of, sentences_of
+from explorer.panels.effects.printed import printed
 from explorer.panels.effects.questions import (
     HEADS,
     LENS,
@@ -146,6 +147,12 @@ class EffectsPanel(Panel):
             return wanted
         searched = weights_request(state)  # once the accounts are there
         return None if searched is None else still_wanted(searched, state.results.of(OtherWeightsView))
+
+    def prints(self, state: State) -> Request | None:
+        view = self.words.view
+        if self.pages.current == WORDS and (view is None or view.request != words_request(state)):
+            return None  # it is not known yet how many layers there are
+        return printed(self.pages.current, state, self.words.slider.value())
 
     # ----------------------------------------------------------------- what it shows
 

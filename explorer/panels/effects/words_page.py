@@ -72,7 +72,7 @@ class WordsPage(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self._choices = EffectsChoices()
-        self._view: InContextView | None = None
+        self.view: InContextView | None = None
         self._table: ColourTable | None = None
         self.texts = tuple(_field(f"Text {name}") for name in "AB")
         self.words = tuple(_field(f"Word of text {name}") for name in "AB")
@@ -147,8 +147,8 @@ class WordsPage(QWidget):
 
     def show_view(self, view: InContextView | None, why: str, table: ColourTable) -> None:
         """What was found; or `why` there is nothing, "" while it is on its way."""
-        is_new = view is not self._view or table is not self._table
-        self._view, self._table = view, table
+        is_new = view is not self.view or table is not self._table
+        self.view, self._table = view, table
         if view is not None and self.slider.maximum() != view.layers - 1:
             chosen = self.slider.value()
             self.slider.setRange(0, view.layers - 1)
@@ -161,7 +161,7 @@ class WordsPage(QWidget):
             self._render()
 
     def _render(self) -> None:
-        view, table = self._view, self._table
+        view, table = self.view, self._table
         if view is None or table is None:
             return
         layer, page = self.slider.value(), self.pictures.current
@@ -194,8 +194,8 @@ class WordsPage(QWidget):
         self._ask(words=_with(self._choices.words, side, word), starts=_with(self._choices.starts, side, start))
 
     def _on_point(self, place: int) -> None:
-        if self._view is not None:
-            count = len(self._view.tokens[0])
+        if self.view is not None:
+            count = len(self.view.tokens[0])
             self._choose_tokens({0: place} if place < count else {1: place - count})
 
     def _on_cell(self, row: int, column: int) -> None:
@@ -203,11 +203,11 @@ class WordsPage(QWidget):
 
     def _choose_tokens(self, tokens: dict[int, int]) -> None:
         """The words that tokens are of, by the text and the place in it."""
-        if self._view is None:
+        if self.view is None:
             return
         words, starts = self._choices.words, self._choices.starts
         for side, place in tokens.items():
-            found = clicked_word(self._view.request.texts[side], self._view.tokens[side][place])
+            found = clicked_word(self.view.request.texts[side], self.view.tokens[side][place])
             if found is not None:
                 starts, words = _with(starts, side, found[0]), _with(words, side, found[1])
         self._ask(words=words, starts=starts)

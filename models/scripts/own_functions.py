@@ -1,0 +1,68 @@
+"""Lines that go through this program's own functions, where transformers alone would not give the run on screen."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from models.forward.current_run import CurrentRun
+from models.forward.model import Model
+from models.protocol.errors import InputError
+from models.protocol.interventions import Intervention
+from models.scripts.writing import Script
+
+_HOMES = {
+    **dict.fromkeys(("Adapter", "Mask", "Pair", "Positions", "Scale", "Skip"), "models"),
+    **{"Chat": "models.protocol.chat", "Turn": "models.protocol.chat", "SiteRef": "models.protocol.values"},
+}
+_CALLED = re.compile(r"\b([A-Z]\w+)\(")
+
+_BORROWED = "This model is an object of another program: no script could open it."
+
+
+def open_here(script: Script, model: Model, function: str, why: str) -> None:
+    """Lines after which `model` is the open one, and `function` of `models` is there; `why` it is needed.
+
+    Raises:
+        InputError: the model is no checkpoint that could be opened again.
+    """
+    info = model.info
+    if info.borrowed:
+        raise InputError(_BORROWED)
+    script.uses(f"from models import {function}, open_checkpoint")
+    sentence = f"{why[0].upper()}{why[1:]}, so that this goes through functions of this program"
+    script.remark(f"{sentence}: run it in the program's folder, or where it is installed.")
+    reference = info.reference
+    if Path(reference).exists():
+        reference = str(Path(reference).absolute())
+    placed = f", dtype={model.dtype_name!r}" if model.dtype_name != "float32" else ""
+    script.line(f"model = open_checkpoint({reference!r}{placed})")
+
+
+def written_out(script: Script, value: Any) -> str:
+    """A text or interventions as Python, with the imports that it needs."""
+    code = repr(value)
+    if isinstance(value, str):
+        return code
+    script.uses(*(f"from {_HOMES[name]} import {name}" for name in _CALLED.findall(code) if name in _HOMES))
+    return code
+
+
+def call(script: Script, function: str, run: CurrentRun, given: Mapping[str, Any]) -> None:
+    """`view = function(model, text, ...)`, with the run's target and interventions."""
+    run_too: dict[str, Any] = {} if run.written is None else {"written": run.written}
+    call_with(script, function, [run.text], {**given, **run_too}, run.trace.interventions)
+
+
+def call_with(
+    script: Script, function: str, texts: list[Any], given: Mapping[str, Any], interventions: tuple[Intervention, ...]
+) -> None:
+    """The same on other texts."""
+    named = dict(given)
+    if interventions:
+        named["interventions"] = interventions
+    lines = [f"    {written_out(script, text)}," for text in texts]
+    lines += [f"    {name}={written_out(script, value)}," for name, value in named.items() if value is not None]
+    script.line("\n".join([f"view = {function}(", "    model,", *lines, ")"]))
