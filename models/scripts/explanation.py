@@ -50,7 +50,9 @@ def write(request: ExplanationRequest, context: Context) -> Script:
         for account in view.accounts:
             if account.values is not None:
                 places = _places(account.values)
-                script.show_each(f"{_name(account)}", f'view.of("{account.name}")[{places}]', account.values[places])
+                script.show_each(
+                    f"{_name(account)}, token", f'view.of("{account.name}")[{places}]', _listed(account, places)
+                )
         return script
     begin(script, run, inputs, view.aim, read)
     _by_autograd(script, run, view)

@@ -85,23 +85,21 @@ def test_the_button_of_each_page_opens_its_own_lines(tmp_path: Path) -> None:
         settle(window)
         panel = panel_of(window, EffectsPanel)
         scripts = {}
-        for page, kind in ((HEADS, EffectsView), (LENS, LensView), (WORDS, InContextView)):
+        for page in (HEADS, LENS, WORDS):
             QTest.mouseClick(panel.pages.button(page), Qt.MouseButton.LeftButton)
             wait_until(lambda: not panel.is_waiting())
-            assert window.session.state.results.of(kind) is not None
             QTest.mouseClick(panel.code_button, Qt.MouseButton.LeftButton)
             wait_until(lambda: any(found.code for found in window.findChildren(ScriptWindow)))
             script = window.findChildren(ScriptWindow)[0]
             scripts[str(page)] = script.code
             script.close()
             settle(window)
-        lines = printed(scripts, tmp_path)
-        effects, lens, words = (
-            window.session.state.results.of(kind) for kind in (EffectsView, LensView, InContextView)
-        )
-        assert effects is not None
-        assert lens is not None
-        assert words is not None
+        results = window.session.state.results
+        effects, lens, words = results.of(EffectsView), results.of(LensView), results.of(InContextView)
+    assert effects is not None
+    assert lens is not None
+    assert words is not None
+    lines = printed(scripts, tmp_path)
     change = next(line for line in lines[str(HEADS)] if line.name == "change")
     of_site = effects.of(SiteRef("decoder", 5))
     assert of_site is not None
