@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from explorer.panels.next_token.bar_list import BarGroup, BarRow
+from explorer.widgets.bar_list import BarGroup, BarRow
 from explorer.widgets.number_text import percent_text, value_text
 from models.protocol.batch import Batch
 from models.protocol.classes import ClassesView

@@ -10,7 +10,6 @@ from PySide6.QtWidgets import QComboBox, QFrame, QScrollArea, QWidget
 from explorer.panels.about import About
 from explorer.panels.base import Panel
 from explorer.panels.next_token.about import about
-from explorer.panels.next_token.bar_list import BarGroup, BarList, BarRow
 from explorer.panels.next_token.class_bars import class_groups, class_row, class_subtitle, class_title, position_of_row
 from explorer.panels.next_token.vector_bars import NO_VECTOR, vector_heading, vector_rows, vector_subtitle
 from explorer.panels.predicted import (
@@ -29,6 +28,7 @@ from explorer.session.intents import AskStep, SelectQuery, ShowText
 from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.session.texts import texts_of
+from explorer.widgets.bar_list import BarGroup, BarList, BarRow
 from explorer.widgets.card import Card
 from explorer.widgets.number_text import MINUS, percent_text, value_text
 from explorer.widgets.token_text import byte_note, piece_note

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from explorer.panels.next_token.bar_list import BarRow
+from explorer.widgets.bar_list import BarRow
 from explorer.widgets.number_text import value_text
 from models.protocol.sentence import SentenceView
 

@@ -7,8 +7,8 @@ from PySide6.QtCore import QEvent
 from PySide6.QtWidgets import QApplication, QLabel, QPushButton
 
 from explorer import theme
-from explorer.panels.next_token.bar_list import BarList
 from explorer.theme import DARK, LIGHT
+from explorer.widgets.bar_list import BarList
 from explorer.widgets.card import Card
 from tests.explorer.real_window import look_put_back
 
