@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from explorer.console import Interrupted, complain, say, signals_noted
+from explorer.headless_finetuning import resume_tuning
 from explorer.headless_model import sentence_of, show_progress
-from explorer.training_options import budget_of
+from explorer.training_options import budget_of, resumed_length
 from models.protocol.errors import as_sentence
 
 if TYPE_CHECKING:
@@ -63,21 +64,20 @@ def _begin(args: argparse.Namespace) -> str:
 
 def _resume(args: argparse.Namespace) -> str:
     """Go on with a training from its newest snapshot, as if it had not been broken off."""
-    from models.training.common import Budget
     from models.training.resuming import resumed
+    from models.training.tuned_folders import is_tuned
 
-    found = resumed(Path(args.resume))
+    folder = Path(args.resume)
+    if is_tuned(folder):
+        return resume_tuning(args)
+    found = resumed(folder)
     training, step = found.training, found.training.step_number
-    budget, since, spent = found.budget, 0, found.spent
-    if args.seconds is not None:
-        budget, since, spent = Budget(args.seconds), step, 0.0
-    elif args.steps is not None:
-        budget = Budget(steps=args.steps)
-    if budget is None or budget.fraction(step, spent) >= 1:
-        done = f"The training in {args.resume} has come to step {step:,}"
-        return f"{done}, and that is its end. Say how far it is to go, as --steps {2 * step or 100}, or --seconds 60."
+    length = resumed_length(args, found.budget, found.spent, step)
+    if isinstance(length, str):
+        return length
+    budget, since, spent = length
     say(f"going on from step {step}")
-    return _train(training, found.experiment, Path(args.resume), budget, since, spent)
+    return _train(training, found.experiment, folder, budget, since, spent)
 
 
 def _train(training: Training, planned: Experiment, folder: Path, budget: Budget, since: int, spent: float) -> str:

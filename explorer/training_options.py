@@ -31,10 +31,10 @@ def add_training_options(parser: argparse.ArgumentParser) -> None:
         "--finetune",
         metavar="CHECKPOINT",
         help="with --data: a decoder, an encoder-decoder or a masked model goes on learning, from a text or from two "
-        "columns, inputs and outputs (tabs, or .csv)",
+        "columns, inputs and outputs (tabs, or .csv); a classifier from texts and their classes",
     )
     what = group.add_mutually_exclusive_group()
-    what.add_argument("--only", choices=["head"], help="with --finetune: the matrix that gives the logits, and no more")
+    what.add_argument("--only", choices=["head"], help="with --finetune: what gives the logits, and no more")
     what.add_argument("--lora", metavar="RANK", type=int, help="with --finetune: a LoRA adapter of this rank, by peft")
     group.add_argument("--seconds", metavar="S", type=float, help=f"train for so long, {_SECONDS:.0f} if left out")
     group.add_argument("--steps", metavar="N", type=int, help="train for so many steps instead")
@@ -67,6 +67,26 @@ def budget_of(args: argparse.Namespace) -> Budget:
     from models.training.common import Budget
 
     return Budget(_SECONDS if args.seconds is None and args.steps is None else args.seconds, args.steps)
+
+
+def resumed_length(
+    args: argparse.Namespace, budget: Budget | None, spent: float, step: int
+) -> tuple[Budget, int, float] | str:
+    """Of a training at `step` that was to take `budget`: what it takes now, from which step on, and what is gone of it.
+
+    A sentence where it has come to its end.
+    """
+    from models.training.common import Budget
+
+    since = 0
+    if args.seconds is not None:
+        budget, since, spent = Budget(args.seconds), step, 0.0
+    elif args.steps is not None:
+        budget = Budget(steps=args.steps)
+    if budget is None or budget.fraction(step, spent) >= 1:
+        done = f"The training in {args.resume} has come to step {step:,}"
+        return f"{done}, and that is its end. Say how far it is to go, as --steps {2 * step or 100}, or --seconds 60."
+    return budget, since, spent
 
 
 def check_training(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:

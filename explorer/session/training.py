@@ -9,6 +9,7 @@ from models.protocol.dissection import Dissection
 from models.protocol.training_messages import (
     Asked,
     AskedTuning,
+    Classified,
     HeldOutPoint,
     Learned,
     ToProcess,
@@ -34,6 +35,7 @@ class Curves:
     every: int = 1  # of how many steps one is kept
     norms: tuple[TrainingPoint, ...] = ()  # those whose gradients were measured
     held_out: tuple[HeldOutPoint, ...] = ()
+    of: Literal["token", "text"] = "token"  # what there is one loss of, and is right or wrong: a text of a classifier
 
     def with_points(self, new: tuple[TrainingPoint, ...]) -> Curves:
         """With more steps; where they begin before the last one, what was after that is gone."""
@@ -103,7 +105,7 @@ class TrainingState:
     dissection: Dissection | None = None  # of the next step; None where it was not asked for, or has been taken
     is_dissecting: bool = False  # it was asked for, and is not here yet
     undissected: str = ""  # why there is none, as a sentence
-    wrote: Wrote | None = None  # what a tuned model writes, before and after
+    wrote: Wrote | Classified | None = None  # what a tuned model writes, or says of a text, before and after
 
     @property
     def is_alive(self) -> bool:

@@ -19,6 +19,7 @@ from explorer.session.state import Notice, State
 from explorer.session.training import FELL, TrainingState
 from models.protocol.training_messages import (
     Began,
+    Classified,
     Dissect,
     Dissected,
     Ended,
@@ -89,7 +90,7 @@ def _(intent: TrainingTold, state: State) -> State:
         case Saved(folder=folder):
             training = replace(training, saved=folder, saved_step=training.step, sentence="")
             state = replace(state, notice=Notice("info", f"The model is saved: {folder}."))
-        case Wrote() as wrote:
+        case Wrote() | Classified() as wrote:
             training = replace(training, wrote=wrote)
         case Said(sentence=sentence):
             return _said(state, training, sentence)
@@ -118,6 +119,7 @@ def _next_number(state: State) -> int:
 
 def _begun(state: State, training: TrainingState, began: Began) -> State:
     is_new = not training.folder  # else it was opened then, and what a person has opened since stays
+    curves = replace(training.curves, of="text" if began.classifies else "token")
     training = replace(
         training,
         phase="running",
@@ -126,7 +128,7 @@ def _begun(state: State, training: TrainingState, began: Began) -> State:
         example=began.example,
         parameters=began.parameters,
         step=began.step,
-        curves=training.curves.with_points(began.points) if is_new else training.curves.until(began.step),
+        curves=curves.with_points(began.points) if is_new else curves.until(began.step),
     )
     state = replace(state, learning=training)
     if not is_new:

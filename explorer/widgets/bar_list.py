@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -99,7 +100,7 @@ class BarList(RowsWidget):
         return True
 
     def heightForWidth(self, width: int) -> int:
-        return round(max(self._place(width)[2], 3 * self._row_height()))
+        return math.ceil(max(self._place(width)[2], 3 * self._row_height()))
 
     def _row_height(self) -> float:
         return QFontMetricsF(self.font()).height() + 7

@@ -33,8 +33,11 @@ SHIPPED = (
 FIRST = SHIPPED[0]
 """What a first start opens."""
 
-TUNABLE = ("story-gpt", "story-bert", "en-es")
+TUNABLE = ("story-gpt", "story-bert", "story-next", "en-es")
 """Those that can be fine-tuned."""
+
+CLASSIFIERS = ("story-next",)
+"""Those of them that tell classes of texts apart; all read pairs."""
 
 DATE_MODELS = ("dates-bahdanau", "dates-luong", "dates-bottleneck")
 RECURRENT_TRANSLATORS = ("recurrent-en-es-bahdanau", "recurrent-en-es-bottleneck")

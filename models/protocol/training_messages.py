@@ -56,7 +56,8 @@ class AskedTuning(Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     rank: int = 0  # of a LoRA adapter
     rate: float | None = None  # None for the usual one
     seed: int = 0
-    prompt: str = ""  # what it goes on from, before and after; "" for nothing
+    prompt: str = ""  # what it goes on from, or tells the class of, before and after; "" for nothing
+    second: str = ""  # of a classifier: read together with the prompt, as a pair
     seconds: float | None = 60.0
     steps: int | None = None
 
@@ -112,9 +113,10 @@ class Dissect(Message, frozen=True):
 
 
 class Write(Message, frozen=True):
-    """Go on from a prompt, as the checkpoint was before it learned and as it is now."""
+    """Go on from a prompt, or tell its class, as the checkpoint was before it learned and as it is now."""
 
     prompt: str
+    second: str = ""
 
 
 ToProcess = Begin | Go | Pause | OneBatch | Stop | Measure | Save | Dissect | Write
@@ -154,6 +156,7 @@ class Began(Message, frozen=True):
     parameters: int
     step: int = 0  # of the snapshot that was taken up
     points: tuple[TrainingPoint, ...] = ()  # of the steps before it, as far as they were kept
+    classifies: bool = False  # a row is a text and its class; else it is of tokens that are to be said
 
 
 class Learned(Message, frozen=True):
@@ -204,6 +207,24 @@ class Wrote(Message, frozen=True):
     step: int
 
 
+class ClassShare(Struct, frozen=True, array_like=True):
+    """The probability of one class, before a model learned and after."""
+
+    label: str
+    before: float
+    after: float
+
+
+class Classified(Message, frozen=True):
+    """What a classifier says of a text, or of two: before it learned, and after `step` steps."""
+
+    prompt: str
+    second: str
+    classes: tuple[ClassShare, ...]  # the likeliest now, in order
+    others: int  # classes that are not among them
+    step: int
+
+
 class Ended(Message, frozen=True):
     """The run is over. `notice` is a sentence for the person, "" where there is nothing to say."""
 
@@ -227,7 +248,18 @@ class Fell(Message, frozen=True):
 
 
 FromProcess = (
-    Began | Learned | Measured | SnapshotWritten | Saved | Said | Ended | Failed | Dissected | NotDissected | Wrote
+    Began
+    | Learned
+    | Measured
+    | SnapshotWritten
+    | Saved
+    | Said
+    | Ended
+    | Failed
+    | Dissected
+    | NotDissected
+    | Wrote
+    | Classified
 )
 
 MessageT = TypeVar("MessageT")

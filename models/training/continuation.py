@@ -1,10 +1,16 @@
-"""What a model writes after a prompt: a translator by the beam search of the window, others the likeliest token."""
+"""What a model writes after a prompt: a translator by the beam search of the window, others the likeliest token.
+
+A classifier writes nothing: of it the probability of each class.
+"""
 
 from __future__ import annotations
 
 from models.decoding.beam import BEAMS, MOST_WRITTEN
 from models.decoding.decode import decode
+from models.forward.classes import classes_at
 from models.forward.model import Model
+from models.forward.run import run
+from models.protocol.chat import Pair
 
 MOST_TOKENS = 40  # of a text that could go on for ever
 
@@ -22,3 +28,13 @@ def written(model: Model, prompt: str) -> str:
     for step in steps:
         text = step.text
     return text
+
+
+def shares(model: Model, prompt: str, second: str = "") -> dict[int, tuple[str, float]]:
+    """Label and probability of each class by its number, of a text or, where there is a second one, of the pair.
+
+    Raises:
+        InputError: a text is empty or too long, or the model reads no pairs.
+    """
+    trace = run(model, Pair(prompt, second) if second.strip() else prompt)
+    return {one.id: (one.label, one.probability) for one in classes_at(model, trace, 0)}

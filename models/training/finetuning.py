@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 import time
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -15,7 +14,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from models.files.extras import ADAPTERS, install_command, lacking
 from models.files.training_steps import WEIGHTS_PREFIX
 from models.forward.model import Model
 from models.protocol.errors import ExplorerError
@@ -26,15 +24,31 @@ from models.training.course import Course, Diverged, HeldOut, Point
 from models.training.gradient_paths import HeadPass, tied_head
 from models.training.gradients import NORMS_EVERY, gradient_norms, parts_of
 from models.training.loss_watch import LossWatch
-from models.training.snapshots import MOST_BYTES, Snapshots
+from models.training.snapshots import MOST_BYTES, NEWEST, Snapshots
+from models.training.tuned_parts import (
+    adapter_size,
+    check_adapters,
+    deltas,
+    head_size,
+    learnable,
+    own_head,
+    with_adapter,
+)
 from models.training.tuning_rows import TuningRows
 
 RATES: dict[Tuned, float] = {"all": 2e-4, "head": 1e-3, "lora": 1e-3}
 """The learning rate where none is set: few weights take larger steps."""
 
+_UNLABELLED = {
+    ("token", "softmax"): "labels each token",
+    ("token", "sigmoid"): "says of each token whether it was replaced",
+    ("span", "softmax"): "marks where an answer stands",
+    ("choice", "softmax"): "chooses between texts",
+    ("text", "sigmoid"): "lets several of its classes hold at once",
+    ("text", "number"): "gives a number",
+}  # by what a head says, and how
 _ROWS = 16  # that are measured at once
 _MOST_RANK = 256
-_OPTIMISER = "newest.safetensors"
 _LEARNED = "learned."
 _BASE = ".base_layer"  # where peft puts the weights that it adds to
 _ADAPTER_PART = re.compile(r"\.lora_")
@@ -92,9 +106,9 @@ class FineTuning(Course):
         self.module: Any = model.module  # what is called: of an adapter peft's model around the checkpoint's
         self.adapted: Any = None
         if settings.tuned == "lora":
-            self.module = self.adapted = _with_adapter(model, settings)
+            self.module = self.adapted = with_adapter(model, settings.rank, settings.seed)
         else:
-            for parameter in [_own_head(model)] if settings.tuned == "head" else _learnable(model.module):
+            for parameter in own_head(model) if settings.tuned == "head" else learnable(model.module):
                 parameter.requires_grad_(True)
         self._named = {name: p for name, p in self.module.named_parameters() if p.requires_grad}
         self.learned = [*self._named.values()]
@@ -130,7 +144,7 @@ class FineTuning(Course):
             is_measured = number % NORMS_EVERY == 0 or number == 1
             head = HeadPass(self._tied_head) if is_measured and self._tied_head is not None else None
             with head or nullcontext():
-                logits = self.module(**self._on_device(batch.inputs)).logits
+                logits = self._logits(batch.inputs)
             value = loss(logits, labels)
         self._optimizer.zero_grad(set_to_none=True)
         value.backward()
@@ -163,7 +177,7 @@ class FineTuning(Course):
         for start in range(0, len(held), _ROWS):
             batch = self.rows.encoded(held[start : start + _ROWS])
             labels = batch.labels.to(self.model.device)
-            logits, counted = self.module(**self._on_device(batch.inputs)).logits, labels != IGNORE
+            logits, counted = self._logits(batch.inputs), labels != IGNORE
             total += float(loss(logits, labels)) * batch.tokens
             hits = (logits.argmax(-1) == labels) | ~counted  # (rows, tokens)
             tokens, right = tokens + batch.tokens, right + int((hits & counted).sum())
@@ -172,8 +186,19 @@ class FineTuning(Course):
         self.held_out.append(found)
         return found
 
-    def _on_device(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
-        return {name: tensor.to(self.model.device) for name, tensor in inputs.items()}
+    def _logits(self, inputs: dict[str, Tensor]) -> Tensor:
+        """(rows, tokens, vocabulary); of a classifier (rows, 1, classes)."""
+        given = {name: tensor.to(self.model.device) for name, tensor in inputs.items()}
+        if self.model.info.class_head is None:
+            logits: Tensor = self.module(**given).logits
+            return logits
+        if self.model.config.get_text_config().pad_token_id is not None:
+            classes: Tensor = self.module(**given).logits[:, None]
+            return classes
+        # without a token for padding a decoder finds the last token of a single row alone
+        lengths = given["attention_mask"].sum(1).tolist()
+        rows = [{name: t[i : i + 1, :length] for name, t in given.items()} for i, length in enumerate(lengths)]
+        return torch.stack([self.module(**row).logits for row in rows])
 
     # ------------------------------------------------------------------ weights
 
@@ -196,14 +221,14 @@ class FineTuning(Course):
         Each is there once, or under all of its names where the head was parted from the embedding: others were too,
         and each is looked for under its own name. They are copies then, or where they are changed.
         """
-        deltas = {} if self.adapted is None else _deltas(self.model.module)
+        added = {} if self.adapted is None else deltas(self.model.module)
         apart, found, seen = self.settings.tuned == "head", {}, set()
         for name, tensor in self.model.module.state_dict().items():
             own = name.replace(_BASE, "")
             if _ADAPTER_PART.search(name) or (not apart and tensor.data_ptr() in seen):
                 continue
             seen.add(tensor.data_ptr())
-            found[own] = tensor + deltas[own] if own in deltas else tensor.clone() if apart else tensor
+            found[own] = tensor + added[own] if own in added else tensor.clone() if apart else tensor
         return found
 
     def _state(self) -> dict[str, Tensor]:
@@ -219,17 +244,23 @@ class FineTuning(Course):
         state = learned | moments_of(self._optimizer, self._named)
         numbers = torch.tensor([self.step_number, self._watch.first, self._watch.risen], dtype=torch.float64)
         try:
-            self.snapshots.put_beside(_OPTIMISER, {**state, "numbers": numbers})
+            self.snapshots.put_beside(NEWEST, {**state, "numbers": numbers})
         except OSError as error:
             self.notice = f"What the optimiser keeps could not be written ({error.strerror or type(error).__name__})."
             return
         super().snapshot()
 
+    def kept_shapes(self, has_begun: bool) -> dict[str, tuple[int, ...]]:
+        """What `restore` needs, by name; `has_begun` where a step was taken."""
+        kept = (_LEARNED, "exp_avg.", "exp_avg_sq.") if has_begun else (_LEARNED,)
+        shapes = {f"{part}{name}": tuple(p.shape) for part in kept for name, p in self._named.items()}
+        return shapes | {"numbers": (3,)}
+
     @torch.no_grad()
     def restore(self, step: int = 0) -> None:
         """Go on from the newest snapshot, whichever is asked for, bit for bit as if nothing had come between."""
         assert self.snapshots is not None
-        self._take(self.snapshots.load_beside(_OPTIMISER), step)
+        self._take(self.snapshots.load_beside(NEWEST), step)
 
     def _take(self, state: dict[str, Tensor], step: int) -> None:
         number, first, risen = state["numbers"].tolist()
@@ -257,13 +288,17 @@ def check_trainable(model: Model) -> None:
 
 def check_kind(model: Model) -> None:
     """Raises ExplorerError where fine-tuning is not for models of this kind."""
-    info = model.info
+    info, head = model.info, model.info.class_head
     if info.textbook:
         raise ExplorerError(f"{info.name} is a recurrent model, and transformers are fine-tuned. Open another one.")
-    if info.family not in ("causal", "seq2seq", "masked") or model.tokenizer is None:
+    if head is not None and model.tokenizer is not None:
+        if why := _UNLABELLED.get((head.of, head.scale)):
+            raise ExplorerError(f"{info.name} {why}, and a label a text does not say that. Open a classifier of texts.")
+    elif info.family not in ("causal", "seq2seq", "masked") or model.tokenizer is None:
         raise ExplorerError(
-            f"{info.name} writes no text: what is fine-tuned is a decoder, an encoder with a decoder, or a masked "
-            "model. Open story-gpt, en-es or story-bert, say."
+            f"{info.name} neither writes text nor tells classes of texts apart: what is fine-tuned is a decoder, an "
+            "encoder with a decoder, a masked model or a classifier. Open story-gpt, en-es, story-bert or story-next, "
+            "say."
         )
     if info.gguf:
         raise ExplorerError(f"{info.name} is a GGUF file, whose weights are packed. Tune what it was made from.")
@@ -272,85 +307,7 @@ def check_kind(model: Model) -> None:
 def learned_count(model: Model, settings: TuningSettings) -> int:
     """How many numbers would be learned; `model` is left as it is."""
     if settings.tuned == "lora":
-        named = dict(model.module.named_modules())
-        return sum(settings.rank * sum(named[name].weight.shape) for name in _linear(model))
+        return adapter_size(model, settings.rank)
     if settings.tuned == "head":
-        return int(_head(model).weight.numel())
-    return sum(p.numel() for p in _learnable(model.module))
-
-
-def _learnable(module: Any) -> list[nn.Parameter]:
-    """All but what its class keeps as it is: Marian's sinusoids are parameters, and are not in its files."""
-    with torch.device("meta"):
-        fixed = {name for name, p in type(module)(module.config).named_parameters() if not p.requires_grad}
-    return [p for name, p in module.named_parameters() if name not in fixed]
-
-
-def _own_head(model: Model) -> nn.Parameter:
-    """The matrix that gives the logits, parted from the embedding where the two are one."""
-    module: Any = model.module
-    head = _head(model)
-    if sum(p is head.weight for _, p in module.named_parameters(remove_duplicate=False)) > 1:
-        head.weight = nn.Parameter(head.weight.detach().clone())
-        module.config.tie_word_embeddings = False
-    weight: nn.Parameter = head.weight
-    return weight
-
-
-def _head(model: Model) -> Any:
-    module: Any = model.module
-    head = module.get_output_embeddings()
-    if head is None:
-        raise ExplorerError(f"{model.info.name} has no head of its own. Tune all of its weights.")
-    return head
-
-
-def _linear(model: Model) -> list[str]:
-    """The names of the modules that an adapter is put on: all linear ones but the head."""
-    from transformers.pytorch_utils import Conv1D
-
-    module: Any = model.module
-    head = module.get_output_embeddings()
-    return [n for n, child in module.named_modules() if isinstance(child, (nn.Linear, Conv1D)) and child is not head]
-
-
-def check_adapters() -> None:
-    """Raises ExplorerError, which says how to get it, where the package is not installed that makes adapters."""
-    missing = lacking(ADAPTERS)
-    if missing:
-        raise ExplorerError(f"A LoRA adapter needs {missing[0]}: {install_command(missing)}")
-
-
-@contextmanager
-def peft_unheard() -> Iterator[None]:
-    """While it lasts, peft does not warn of what it calls by an older name, or does not find on a hub."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
-
-
-def _with_adapter(model: Model, settings: TuningSettings) -> Any:
-    check_adapters()
-    from peft import LoraConfig, get_peft_model
-    from transformers.pytorch_utils import Conv1D
-
-    named, linear = dict(model.module.named_modules()), _linear(model)
-    config = LoraConfig(
-        r=settings.rank,
-        lora_alpha=2 * settings.rank,
-        target_modules=linear,
-        fan_in_fan_out=any(isinstance(named[name], Conv1D) for name in linear),
-    )
-    with torch.random.fork_rng(devices=[]), peft_unheard():
-        torch.manual_seed(settings.seed)
-        return get_peft_model(model.module, config)
-
-
-def _deltas(module: nn.Module) -> dict[str, Tensor]:
-    """What an adapter adds to each matrix, by the name of that in the checkpoint."""
-    found = {}
-    for name, layer in module.named_modules():
-        if hasattr(layer, "get_delta_weight"):
-            (adapter,) = layer.active_adapters
-            found[f"{name}.weight"] = layer.get_delta_weight(adapter)
-    return found
+        return head_size(model)
+    return sum(p.numel() for p in learnable(model.module))

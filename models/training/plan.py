@@ -16,7 +16,7 @@ from models.training.tuning_plan import plan_of
 def answer(request: PlanRequest, context: Context) -> PlanView:
     asked = request.asked
     if isinstance(asked, AskedTuning):
-        return plan_of(request, asked, context.workspace.model)
+        return plan_of(request, asked, context)
     try:
         planned = experiment(asked.task, dict(asked.switches), asked.seed, asked.text)
         check_context(planned.config, planned.rows)

@@ -15,6 +15,9 @@ from torch import Tensor
 
 from models.files.training_steps import snapshot_name, steps_of
 
+NEWEST = "newest.safetensors"
+"""What a fine-tuning keeps beside them of its newest step alone: what learns, and what the optimiser keeps of it."""
+
 MOST_BYTES = 256 << 20
 UNFINISHED = ".unfinished"
 

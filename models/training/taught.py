@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from models.files.training_steps import SNAPSHOTS
 from models.opening.open import open_checkpoint
-from models.protocol.training_messages import Asked, AskedTuning
-from models.training.continuation import written
+from models.protocol.training_messages import Asked, AskedTuning, Classified, ClassShare, Wrote
+from models.training.continuation import shares, written
 from models.training.course import Course
 from models.training.experiment import Experiment, experiment
-from models.training.finetuning import FineTuning, settings_of
+from models.training.finetuning import FineTuning, check_kind, settings_of
 from models.training.folders import save
-from models.training.pairs_file import data_of
+from models.training.pairs_file import Source, source_of
 from models.training.resuming import resumed
 from models.training.training import Training
-from models.training.tuned_folders import restore_tuned, save_tuned
-from models.training.tuning_rows import rows_of
+from models.training.tuned_folders import read_tuned, restore_tuned, save_tuned, source_in
+from models.training.tuning_rows import data_for, rows_of
+
+_MOST_CLASSES = 12  # that are told of, of the likeliest
 
 
 class Taught(Protocol):
@@ -51,8 +55,14 @@ class Taught(Protocol):
     def save(self, folder: Path) -> None:
         """Write the model as it is now. Raises OSError where the disk refuses."""
 
-    def write(self, prompt: str) -> tuple[str, str] | None:
-        """What the model writes after `prompt`, before it learned and now; None where it began as nothing.
+    @property
+    def classifies(self) -> bool:
+        """Whether a row is a text and its class."""
+
+    def write(self, prompt: str, second: str) -> Wrote | Classified | None:
+        """What the model writes after `prompt`, or says of the two texts, before it learned and now.
+
+        None where it began as nothing.
 
         Raises:
             ExplorerError: a prompt that it does not take.
@@ -81,6 +91,7 @@ class _FromNothing:
     watched: int = 128  # a curve with many points says more than one with exact ones
     cools_down: bool = True
     made_from: None = None
+    classifies: bool = False
 
     @property
     def title(self) -> str:
@@ -93,18 +104,19 @@ class _FromNothing:
     def save(self, folder: Path) -> None:
         save(self.course, self.planned, folder)
 
-    def write(self, prompt: str) -> None:
+    def write(self, prompt: str, second: str) -> None:
         return None
 
 
 @dataclass(frozen=True, slots=True)
 class _Tuned:
     course: FineTuning
-    data: str  # its name
+    data: Source
     made_from: Path
     example: str = ""
     cools_down: bool = False
-    _before: dict[str, str] = field(default_factory=dict)  # what the checkpoint writes, by prompt: that never changes
+    # what the checkpoint writes, or says, by prompt: that never changes
+    _before: dict[tuple[str, str], Any] = field(default_factory=dict)
 
     @property
     def watched(self) -> int:
@@ -113,26 +125,43 @@ class _Tuned:
 
     @property
     def title(self) -> str:
-        return f"go on from {self.course.model.info.name} with {self.data}"
+        return f"go on from {self.course.model.info.name} with {self.data.title}"
+
+    @property
+    def classifies(self) -> bool:
+        return self.course.model.info.class_head is not None
 
     def save(self, folder: Path) -> None:
         save_tuned(self.course, folder, self.data)
 
-    def write(self, prompt: str) -> tuple[str, str]:
+    def write(self, prompt: str, second: str) -> Wrote | Classified:
         course = self.course
         course.module.eval()
-        if prompt not in self._before:
+        say: Callable[[], Any] = partial(written, course.model, prompt)
+        if self.classifies:
+            say = partial(shares, course.model, prompt, second)
+        if (prompt, second) not in self._before:
             with course.as_it_was():
-                self._before[prompt] = written(course.model, prompt)
-        before = self._before[prompt]
-        return before, written(course.model, prompt) if course.step_number else before
+                self._before[prompt, second] = say()
+        before = self._before[prompt, second]
+        after = say() if course.step_number else before
+        if not self.classifies:
+            return Wrote(prompt, before, after, course.step_number)
+        ranked = sorted(after, key=lambda number: -after[number][1])
+        classes = [
+            ClassShare(after[number][0], before[number][1], after[number][1]) for number in ranked[:_MOST_CLASSES]
+        ]
+        return Classified(prompt, second, tuple(classes), len(after) - len(classes), course.step_number)
 
 
 def _tuned(asked: AskedTuning, folder: Path, taken_up: bool) -> _Tuned:
-    data = data_of(asked)
+    record = read_tuned(folder) if taken_up else None  # which has the data as they were: the file may be another by now
+    source = source_of(asked) if record is None else source_in(record, folder)
     settings = settings_of(asked)
     model = open_checkpoint(asked.checkpoint)
-    tuning = FineTuning(model, rows_of(model, data, settings.seed), settings, folder / SNAPSHOTS)
-    if taken_up:
-        restore_tuned(tuning, folder)
-    return _Tuned(tuning, Path(asked.file).name if asked.file else "a pasted text", Path(model.info.folder))
+    check_kind(model)
+    rows = rows_of(model, data_for(model, source), settings.seed)
+    tuning = FineTuning(model, rows, settings, folder / SNAPSHOTS)
+    if record is not None:
+        restore_tuned(tuning, record, folder)
+    return _Tuned(tuning, source, Path(model.info.folder))

@@ -43,7 +43,6 @@ from models.protocol.training_messages import (
     ToProcess,
     TrainingPoint,
     Write,
-    Wrote,
     line_of,
     to_process,
 )
@@ -52,7 +51,7 @@ from models.training.course import Command, Diverged, Outcome, Point
 from models.training.dissection import dissect
 from models.training.folders import why_not
 from models.training.pipe import Pipe, be_process, sentence_of_crash
-from models.training.snapshots import Snapshots
+from models.training.snapshots import NEWEST, Snapshots
 from models.training.taught import taught
 from models.training.training import Training
 
@@ -80,7 +79,7 @@ class Learner:
         self._measuring_takes = math.inf
         self._seconds, self._first = 0.0, 0
         self._budget = Budget(steps=1)
-        self._notice = self._prompt = ""
+        self._notice, self._prompt = "", ("", "")
 
     def serve(self) -> None:
         """Until the source ends."""
@@ -116,7 +115,7 @@ class Learner:
             self._say(Measured(HeldOutPoint(*astuple(found))))
         self._measure(self.taught.watched)
         if isinstance(begin.asked, AskedTuning):
-            self._write(begin.asked.prompt)
+            self._write(begin.asked.prompt, begin.asked.second)
         self._run()
         while (asked := self._pipe.next()) is not None:
             self._obey(asked)
@@ -141,7 +140,8 @@ class Learner:
             training.snapshot()
         points = tuple(TrainingPoint(*astuple(point)) for point in training.points)
         it = self.taught
-        self._say(Began(str(self.folder), it.title, it.example, training.parameters, training.step_number, points))
+        began = (str(self.folder), it.title, it.example, training.parameters, training.step_number, points)
+        self._say(Began(*began, it.classifies))
         self._tell_snapshot(training.step_number)
         return True
 
@@ -162,7 +162,7 @@ class Learner:
     def _end(self, outcome: Outcome) -> None:
         if not self._pipe.is_closed:
             self._measure()
-            self._write(self._prompt)
+            self._write(*self._prompt)
             self._say(Ended(outcome.ended, outcome.step, outcome.seconds, outcome.notice))
 
     def _keep(self) -> None:
@@ -195,7 +195,7 @@ class Learner:
             self._flush("paused")
             self._keep()
             self._measure()
-            self._write(self._prompt)
+            self._write(*self._prompt)
         elif command in ("go", "step"):
             self._is_paused = False
             self._measure_now_and_then()
@@ -219,7 +219,7 @@ class Learner:
             case Dissect():
                 self._dissect(asked)
             case Write():
-                self._write(asked.prompt)
+                self._write(asked.prompt, asked.second)
             case Begin():
                 self._say(Said("A training is under way in this process."))
 
@@ -280,19 +280,21 @@ class Learner:
         else:
             self._say(found)
 
-    def _write(self, prompt: str) -> None:
-        """Say what the model writes after `prompt`, before it learned and now; nothing after an empty one."""
-        self._prompt = prompt
+    def _write(self, prompt: str, second: str) -> None:
+        """Say what the model writes after `prompt`, or what it says of it, before it learned and now.
+
+        Nothing is said after an empty one.
+        """
+        self._prompt = prompt, second
         if not prompt.strip():
             return
         try:
-            found = self.taught.write(prompt)
+            found = self.taught.write(prompt, second)
         except ExplorerError as error:
             self._say(Said(str(error)))
             return
         if found is not None:
-            before, after = found
-            self._say(Wrote(prompt, before, after, self.training.step_number))
+            self._say(found)
 
     def _save(self, folder: Path) -> None:
         if sentence := why_not(folder):
@@ -310,8 +312,10 @@ class Learner:
             there = Snapshots(folder / SNAPSHOTS)
             there.clear()  # of an earlier training
             there.folder.mkdir(exist_ok=True)
-            for step in self.training.snapshots.steps:
-                shutil.copyfile(self.training.snapshots.path(step), there.path(step))
+            here = self.training.snapshots
+            for path in (*(here.path(step) for step in here.steps), here.folder / NEWEST):
+                if path.is_file():
+                    shutil.copyfile(path, there.folder / path.name)
         except OSError as error:
             self._say(Said(not_written("The model", folder, error)))
         else:

@@ -2,27 +2,43 @@
 
 from __future__ import annotations
 
+import hashlib
+from dataclasses import dataclass
+
 from models.files.catalogue import HANDED_OVER
-from models.forward.model import Model
+from models.forward.context import Context
 from models.protocol.errors import ExplorerError, as_sentence
 from models.protocol.training_messages import AskedTuning
 from models.protocol.training_plan import PlanRequest, PlanView
 from models.training.finetuning import check_kind, learned_count, settings_of
-from models.training.pairs_file import data_of
-from models.training.tuning_rows import rows_of
+from models.training.pairs_file import Source, rows_in, source_of
+from models.training.tuning_rows import data_for, rows_of
 
 
-def plan_of(request: PlanRequest, asked: AskedTuning, model: Model | None) -> PlanView:
-    """What can be told now; of a checkpoint other than the open `model` that is only whether the data can be read."""
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """How many rows the open model makes of a source: a file of megabytes takes seconds, and settings change often."""
+
+    source: bytes  # its SHA-256
+    learned: int
+    held: int
+
+
+def plan_of(request: PlanRequest, asked: AskedTuning, context: Context) -> PlanView:
+    """What can be told now; of a checkpoint that is not open that is only whether there is something to learn from.
+
+    Raises:
+        Cancelled: `context.should_stop()` was true.
+    """
     try:
-        return _planned(request, asked, model)
+        return _planned(request, asked, context)
     except ExplorerError as error:
         return PlanView(request=request, sentence=str(error))
     except ValueError as error:
         return PlanView(request=request, sentence=as_sentence(str(error)))
 
 
-def _planned(request: PlanRequest, asked: AskedTuning, model: Model | None) -> PlanView:
+def _planned(request: PlanRequest, asked: AskedTuning, context: Context) -> PlanView:
     if not asked.checkpoint:
         raise ValueError("no checkpoint is open. Open one, or choose another here")
     if asked.checkpoint.startswith(HANDED_OVER):
@@ -31,16 +47,28 @@ def _planned(request: PlanRequest, asked: AskedTuning, model: Model | None) -> P
             "folder with save_pretrained, and open that"
         )
     settings = settings_of(asked)
+    model = context.workspace.model
     is_open = model is not None and model.info.reference == asked.checkpoint
     if model is not None and is_open:
         check_kind(model)
-    data = data_of(asked)
+    source = source_of(asked)
+    source.check_not_empty()
     if model is None or not is_open:
+        _check_table(source)
         return PlanView(request=request)
-    rows = rows_of(model, data, settings.seed)
-    return PlanView(
-        request=request,
-        parameters=learned_count(model, settings),
-        rows=len(rows.learned),
-        held_out=min(len(rows.held), settings.held_out),
-    )
+    parameters = learned_count(model, settings)
+    digest = hashlib.sha256(f"{source.file}\n{source.text}".encode("utf-8", "replace")).digest()
+    counted = context.workspace.kept_of_model.get(_Counted)
+    if counted is None or counted.source != digest:
+        rows = rows_of(model, data_for(model, source), settings.seed, should_stop=context.should_stop)
+        counted = _Counted(digest, len(rows.learned), len(rows.held))
+        context.workspace.kept_of_model.put(counted)
+    held = min(counted.held, settings.held_out)
+    return PlanView(request=request, parameters=parameters, rows=counted.learned, held_out=held)
+
+
+def _check_table(source: Source) -> None:
+    """Whether a file that is a table by its name can be read as one, of however many columns."""
+    if source.suffix in (".csv", ".tsv"):
+        for _ in rows_in(source, source.has_commas):
+            pass

@@ -1,19 +1,20 @@
-"""Rows of a person's own data as a model that writes, or fills in, learns from them; some are held out.
+"""Rows of a person's own data as a model that writes, fills in or classifies learns from them; some are held out.
 
     a text          windows of its tokens; the last tenth is held out
     two columns     a decoder reads `input output` and has to say `output` and the end; an encoder-decoder reads
                     `input`, and its decoder has to say `output`. One input in ten is held out, with all its outputs
     a masked model  has to fill in some tokens of each window of a text: others at every step, of held-out windows
                     always the same
+    a classifier    reads a text, or two, and has to say its class; one text in ten is held out, with all its labels
 
-Labels stand where they are predicted: of position i the token that follows it.
+Labels stand where they are predicted: of position i the token that follows it; of a text one, its class.
 """
 
 from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import overload
@@ -23,15 +24,18 @@ import torch
 from models.decoding.choosing import end_ids
 from models.forward.model import Model
 from models.protocol.errors import ExplorerError
+from models.protocol.work import Cancelled, never
 from models.textbook.transformer import IGNORE
+from models.training.labelled import Labelled, LabelledRow, labelled_in
 from models.training.masking import Masking, masking_of
-from models.training.pairs_file import Pairs
+from models.training.pairs_file import Pairs, Source, data_in, quoted
 from models.training.rows import Batch
 
 WINDOW = 128  # tokens of a text that are read together, at most
 _LEAST_WINDOW = 8
 _HELD = 10  # one row in so many is held out
 _LEAST_TOKENS = 4 * _LEAST_WINDOW
+_AT_ONCE = 256  # rows that a tokenizer is given together
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,7 @@ class Example:
     read: tuple[int, ...]
     labels: tuple[int, ...]  # IGNORE where nothing is to be said
     written: tuple[int, ...] = ()  # what an encoder-decoder model's decoder reads
+    segments: tuple[int, ...] = ()  # of two texts, where the model tells them apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +78,7 @@ class TuningRows:
     pad: int
     seed: int
     masking: Masking | None = None  # of a masked model: its examples say which of their tokens may be chosen
+    pads_left: bool = False
 
     def batch(self, step: int, size: int) -> Batch:
         """What is learned from in step `step`, counted from 0."""
@@ -91,21 +97,43 @@ class TuningRows:
         return Example(tuple(read), tuple(labels))
 
     def _padded(self, rows: Sequence[Example]) -> Batch:
-        read, mask = _padded([row.read for row in rows], self.pad)
+        read, mask = _padded([row.read for row in rows], self.pad, self.pads_left)
         inputs = {"input_ids": read, "attention_mask": mask}
         labels, _ = _padded([row.labels for row in rows], IGNORE)
         if rows[0].written:
             inputs["decoder_input_ids"], _ = _padded([row.written for row in rows], self.pad)
+        if rows[0].segments:
+            inputs["token_type_ids"], _ = _padded([row.segments for row in rows], 0, self.pads_left)
         return Batch(inputs, labels)
 
 
-def rows_of(model: Model, data: str | Pairs, seed: int, window: int = WINDOW) -> TuningRows:
+def data_for(model: Model, source: Source) -> str | Pairs | Labelled:
+    """What `model` makes of what was given: a classifier reads labels, others a text or pairs.
+
+    Raises:
+        ExplorerError: it is not of that form; the sentence has the line.
+    """
+    return data_in(source) if model.info.class_head is None else labelled_in(source, model)
+
+
+def rows_of(
+    model: Model,
+    data: str | Pairs | Labelled,
+    seed: int,
+    window: int = WINDOW,
+    should_stop: Callable[[], bool] = never,
+) -> TuningRows:
     """The rows that `model` learns from.
 
     Raises:
         ExplorerError: too little of it, or a row that the model does not take.
+        Cancelled: `should_stop()` was true.
     """
     pad = model.config.pad_token_id if isinstance(getattr(model.config, "pad_token_id", None), int) else 0
+    if isinstance(data, Labelled):
+        # XLNet tells the class at the last token, whatever that is: Yang et al. 2019
+        pads_left = getattr(model.config, "summary_type", "") == "last"
+        return TuningRows(*_of_labelled(model, data, should_stop), pad, seed, pads_left=pads_left)
     if isinstance(data, str):
         if model.seq2seq:
             raise ExplorerError(
@@ -116,14 +144,14 @@ def rows_of(model: Model, data: str | Pairs, seed: int, window: int = WINDOW) ->
         return TuningRows(*_of_text(model, data, window), pad, seed, masking)
     if model.info.family == "masked":
         raise ExplorerError(f"{model.info.name} fills in masks of a text, and writes no output: give it a text.")
-    return TuningRows(*_of_pairs(model, data), pad, seed)
+    return TuningRows(*_of_pairs(model, data, should_stop), pad, seed)
 
 
 def _of_text(model: Model, text: str, window: int) -> tuple[Windows, Windows]:
     letters = set(text.strip())
     if len(letters) < 2:
         raise ExplorerError(
-            f"The text holds nothing but “{next(iter(letters), '')}”: there is nothing to learn from it."
+            f"The text holds nothing but “{quoted(next(iter(letters), ''))}”: there is nothing to learn from it."
         )
     (lead, trail), ids = _around(model), _ids(model, text)
     _check_known(model, ids, "The text")
@@ -161,7 +189,39 @@ def _said_from(first: int, ids: tuple[int, ...]) -> Example:
     return Example(ids[:-1], tuple(IGNORE if i < first else ids[i] for i in range(1, len(ids))))
 
 
-def _of_pairs(model: Model, pairs: Pairs) -> tuple[list[Example], list[Example]]:
+def _of_labelled(model: Model, data: Labelled, should_stop: Callable[[], bool]) -> tuple[list[Example], list[Example]]:
+    texts = dict.fromkeys(row.texts for row in data.rows)
+    by_hash = sorted(texts, key=lambda row: hashlib.sha256("\t".join(row).encode("utf-8", "replace")).digest())
+    apart = set(by_hash[: max(1, len(by_hash) // _HELD)])
+    learned, held = [], []
+    for start in range(0, len(data.rows), _AT_ONCE):
+        if should_stop():
+            raise Cancelled
+        rows = data.rows[start : start + _AT_ONCE]
+        for row, example in zip(rows, _classified(model, rows, data.name), strict=True):
+            (held if row.texts in apart else learned).append(example)
+    return learned, held
+
+
+def _classified(model: Model, rows: Sequence[LabelledRow], name: str) -> list[Example]:
+    columns = [list(column) for column in zip(*(row.texts for row in rows), strict=True)]
+    lead = _ids(model, model.info.prefix) if model.info.prefix and len(columns) == 1 else []
+    called = model.tokenizer(*columns, return_token_type_ids=True, verbose=False)
+    found = []
+    for row, ids, segments in zip(rows, called["input_ids"], called["token_type_ids"], strict=True):
+        ids, segments = [*lead, *ids], [*[0] * len(lead), *segments]
+        _check_known(model, ids, f"{name}, line {row.line:,},")
+        most = model.info.context
+        if most is not None and len(ids) > most:
+            raise ExplorerError(
+                f"{name}, line {row.line:,}, has {len(ids):,} tokens; {model.info.name} takes {most:,}. Shorten it."
+            )
+        told_apart = len(columns) == 2 and model.takes_segments(segments)
+        found.append(Example(tuple(ids), (row.label,), segments=tuple(segments) if told_apart else ()))
+    return found
+
+
+def _of_pairs(model: Model, pairs: Pairs, should_stop: Callable[[], bool]) -> tuple[list[Example], list[Example]]:
     different = sorted(dict.fromkeys(pairs), key=lambda row: hashlib.sha256("\t".join(row).encode()).digest())
     if len(different) < 2:
         raise ExplorerError(
@@ -181,7 +241,14 @@ def _of_pairs(model: Model, pairs: Pairs) -> tuple[list[Example], list[Example]]
         make = partial(_translated, model)
     else:
         make = partial(_continued, model, _around(model)[0], _knows_blanks(model))
-    return [make(*row) for row in learned], [make(*row) for row in held]
+
+    def made(rows: Iterable[tuple[str, str]]) -> Iterator[Example]:
+        for row in rows:
+            if should_stop():
+                raise Cancelled
+            yield make(*row)
+
+    return [*made(learned)], [*made(held)]
 
 
 def _translated(model: Model, read: str, write: str) -> Example:
@@ -190,7 +257,7 @@ def _translated(model: Model, read: str, write: str) -> Example:
     ends = end_ids(model)
     if not (said and said[-1] in ends) and ends:
         said.append(min(ends))
-    _check_known(model, [*source, *said], f"“{read[:40]}”")
+    _check_known(model, [*source, *said], f"“{quoted(read)}”")
     _check_length(model, max(len(source), len(said)), read)
     return Example(source, tuple(said), (model.start_id, *said[:-1]))
 
@@ -201,7 +268,7 @@ def _continued(model: Model, lead: Sequence[int], knows_blanks: bool, read: str,
     ends = end_ids(model)
     said = [*after, min(ends)] if ends else after
     ids = (*lead, *before, *said)
-    _check_known(model, ids, f"“{read[:40]}”")
+    _check_known(model, ids, f"“{quoted(read)}”")
     _check_length(model, len(ids), read)
     return _said_from(len(lead) + len(before), ids)
 
@@ -240,13 +307,15 @@ def _check_length(model: Model, length: int, read: str) -> None:
     most = model.info.context
     if most is not None and length > most:
         raise ExplorerError(
-            f"The row that begins “{read[:40]}” has {length:,} tokens; {model.info.name} takes {most:,}. Shorten it."
+            f"The row that begins “{quoted(read)}” has {length:,} tokens; {model.info.name} takes {most:,}. Shorten it."
         )
 
 
-def _padded(rows: Sequence[Sequence[int]], fill: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Rows filled up at their ends, and the mask that hides this."""
+def _padded(rows: Sequence[Sequence[int]], fill: int, left: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
+    """Rows filled up at their ends, or before them, and the mask that hides this."""
     longest = max(map(len, rows))
     lengths = torch.tensor([len(row) for row in rows])
-    padded = torch.tensor([[*row, *[fill] * (longest - len(row))] for row in rows])
-    return padded, (torch.arange(longest) < lengths[:, None]).long()
+    mask = (torch.arange(longest) < lengths[:, None]).long()
+    fillers = ([fill] * (longest - len(row)) for row in rows)
+    padded = [[*filler, *row] if left else [*row, *filler] for row, filler in zip(rows, fillers, strict=True)]
+    return torch.tensor(padded), mask.flip(1) if left else mask

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
 
 from explorer.app import main
 from models import open_checkpoint
@@ -32,7 +37,8 @@ def test_it_prints_the_loss_before_and_after_and_the_folder_opens(tmp_path, capf
         (["--finetune", "story-gpt"], "--finetune needs what is to be learned: --data FILE"),
         (["--finetune", ""], "--finetune needs a checkpoint"),
         (["--finetune", "nix", "--data", "DATA"], "There is no checkpoint called “nix”"),
-        (["--finetune", "story-next", "--data", "DATA"], "writes no text"),
+        (["--finetune", "vit-quickdraw", "--data", "DATA"], "neither writes text nor tells classes"),
+        (["--finetune", "story-next", "--data", "DATA"], "data.txt, line 1, has 1 column: each row is a text and its"),
         (["--finetune", "en-es", "--data", "DATA"], "give it a file of two columns"),
         (["--finetune", "story-gpt", "--data", "/none/x"], "x could not be read"),
         (["--finetune", "story-gpt", "--data", "DATA", "--lora", "0"], "The rank of an adapter is from 1 to 256"),
@@ -68,3 +74,127 @@ def test_the_tuned_checkpoint_is_not_written_over(tmp_path, capfd):
     assert "is the checkpoint that is tuned, and would be lost" in capfd.readouterr().err
     assert (folder / "model.safetensors").read_bytes() == before
     assert main(["--finetune", f"{folder}@2", "--data", str(data), "--steps", "2", "--out", str(tmp_path / "t")]) == 0
+
+
+LABELLED = "\n".join(f"The {a} and the {b}.\tThey met.\t{i % 2}" for i, a in enumerate("abcdef") for b in "ghij")
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "content", "how"),
+    [
+        ("story-next", LABELLED, []),
+        ("story-next", LABELLED, ["--lora", "2"]),
+        ("en-es", ROWS, ["--only", "head"]),
+        ("story-bert", "the cat saw a dog and the dog ran to a park " * 30, []),
+    ],
+)
+def test_what_is_resumed_is_what_was_never_broken_off_bit_for_bit(tmp_path, capfd, checkpoint, content, how):
+    data, whole, parts = tmp_path / "rows.tsv", tmp_path / "whole", tmp_path / "parts"
+    data = data if "\t" in content else tmp_path / "text.txt"
+    data.write_text(content)
+    told = ["--finetune", checkpoint, "--data", str(data), "--seed", "3", *how]
+    assert main([*told, "--steps", "4", "--out", str(whole)]) == 0
+    last = capfd.readouterr().out.splitlines()[-1]
+    assert main([*told, "--steps", "2", "--out", str(parts)]) == 0
+    data.unlink()
+    assert main(["--resume", str(parts), "--steps", "4"]) == 0
+    said = capfd.readouterr().out
+    assert "going on from step 2" in said
+    assert said.splitlines()[-1] == last
+    for name in ("model.safetensors", "snapshots/newest.safetensors"):
+        assert (parts / name).read_bytes() == (whole / name).read_bytes()
+    assert main(["--resume", str(parts)]) == 1
+    assert "has come to step 4, and that is its end" in capfd.readouterr().err
+    assert main(["--resume", str(parts), "--data", str(data)]) == 1
+    assert "--resume goes on with what its folder says. Leave --data out." in capfd.readouterr().err
+
+
+def test_one_that_was_killed_goes_on_to_the_length_that_was_asked_for(tmp_path, capfd):
+    """As of a power cut after step 2 of 4: its record is that of the beginning, its snapshots go further."""
+    data, folder, whole = tmp_path / "rows.tsv", tmp_path / "model", tmp_path / "whole"
+    data.write_text(LABELLED)
+    told = ["--finetune", "story-next", "--data", str(data)]
+    assert main([*told, "--steps", "2", "--out", str(folder)]) == 0
+    record = json.loads((folder / "training.json").read_text())
+    record |= {"budget": {"seconds": None, "steps": 4, "spent": 0.0}, "steps": 0, "held_out": record["held_out"][:1]}
+    (folder / "training.json").write_text(json.dumps({**record, "curve": []}))
+    assert main([*told, "--steps", "4", "--out", str(whole)]) == 0
+    last = capfd.readouterr().out.splitlines()[-1]
+    assert main(["--resume", str(folder)]) == 0
+    assert capfd.readouterr().out.splitlines()[-1] == last
+    assert (folder / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
+
+
+def _other_shape(folder):
+    save_file({"numbers": torch.tensor([1.0, 1.0, 0.0]).double()}, folder / "snapshots" / "newest.safetensors")
+
+
+def _infinite(folder):
+    path = folder / "snapshots" / "newest.safetensors"
+    state = load_file(path)
+    name = next(name for name in state if name.startswith("learned."))
+    state[name][...] = float("nan")
+    save_file(state, path)
+
+
+def _other_base(folder):
+    path = folder / "snapshots" / "step-00000000.safetensors"
+    save_file({name: tensor + 1 for name, tensor in load_file(path).items()}, path)
+
+
+def _record(**changes):
+    def change(folder):
+        path = folder / "training.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("harm", "words"),
+    [
+        (lambda folder: (folder / "training.data").write_text("Another text."), "it was changed. Fine-tune again."),
+        (lambda folder: (folder / "training.data").unlink(), "training.data, which it learned from, cannot be read"),
+        (lambda folder: (folder / "snapshots" / "newest.safetensors").write_bytes(b"broken"), "is damaged"),
+        (lambda folder: (folder / "snapshots" / "newest.safetensors").unlink(), "cannot be gone on with"),
+        (_other_shape, "newest.safetensors lacks"),
+        (_infinite, "that are no numbers"),
+        (_other_base, "story-next is not as it was: its"),
+        (_record(settings={"tuned": "lora", "rank": 999}), "the rank of an adapter is from 1 to 256"),
+        (_record(settings={"tuned": "everything"}), "describes no fine-tuning that could go on"),
+        (_record(finetuned="/none/model"), "/none/model"),
+        (_record(finetuned="vit-cifar10"), "neither writes text"),
+        (_record(finetuned="story-gpt"), "rows.tsv, line 1, has 3 columns"),
+        (_record(finetuned=[]), "describes no fine-tuning that could go on"),
+    ],
+)
+def test_a_folder_that_was_changed_is_not_gone_on_with(tmp_path, tuned_folder, capfd, harm, words):
+    folder = tmp_path / "model"
+    shutil.copytree(tuned_folder, folder)
+    harm(folder)
+    before = (folder / "model.safetensors").read_bytes()
+    assert main(["--resume", str(folder), "--steps", "4"]) == 1
+    assert words in capfd.readouterr().err
+    assert (folder / "model.safetensors").read_bytes() == before
+
+
+@pytest.fixture(scope="module")
+def tuned_folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("tuned")
+    (made / "rows.tsv").write_text(LABELLED)
+    told = ["--finetune", "story-next", "--data", str(made / "rows.tsv"), "--only", "head", "--steps", "1"]
+    assert main([*told, "--out", str(made / "model")]) == 0
+    return made / "model"
+
+
+def test_a_classifier_says_last_also_how_many_texts_are_right(tmp_path, capfd):
+    (tmp_path / "rows.tsv").write_text(LABELLED)
+    told = ["--finetune", "story-next", "--data", str(tmp_path / "rows.tsv"), "--only", "head", "--steps", "2"]
+    assert main([*told, "--out", str(tmp_path / "tuned")]) == 0
+    last = capfd.readouterr().out.splitlines()[-1]
+    record = json.loads((tmp_path / "tuned" / "training.json").read_text())["held_out"]
+    before, after = ((found["loss"], found["tokens_right"]) for found in (record[0], record[-1]))
+    assert last == (
+        f"held-out loss before: {before[0]:.4f}, after: {after[0]:.4f}; "
+        f"held-out texts right before: {before[1]:.3f}, after: {after[1]:.3f}"
+    )

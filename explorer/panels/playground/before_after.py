@@ -1,4 +1,4 @@
-"""A checkpoint as it was and as it has become: the loss of held-out rows, and what each writes after one prompt."""
+"""A checkpoint as it was and as it has become: held-out rows, and what each writes after a prompt, or says of it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
 from explorer.panels.playground.pairs import Pairs
 from explorer.panels.playground.words import losses, standing
 from explorer.session.training import TrainingState
+from explorer.widgets.bar_list import BarGroup, BarList, BarRow
 from explorer.widgets.long_words import breakable
+from explorer.widgets.number_text import percent_text
 from explorer.widgets.page import wrapped
+from models.protocol.training_messages import Classified, Wrote
 
 _TWO_COLUMNS = 380  # pixels
 _GAP = 8
@@ -21,18 +24,20 @@ class BeforeAfter(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.losses, self.standing, self.sentence = wrapped(role="heading"), wrapped(role="dim"), wrapped()
-        self.losses.setToolTip("The mean in nats a token, over rows that it never learns from")
         self.before, self.after = _Side("Before"), _Side("After")
         self.compare = QPushButton("Compare the two")
         self.compare.setToolTip("Show every head of the model before and after, in Compare")
         self.compare.clicked.connect(lambda: self.compared.emit())
         self._sides = Pairs((self.before, self.after), _TWO_COLUMNS, _GAP)
+        self.classified, self.classes = wrapped(role="dim"), BarList()
+        self.classes.setAccessibleName("Classes before and after")
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(6)
         for label in (self.losses, self.standing, self.sentence):
             column.addWidget(label)
-        column.addWidget(self._sides)
+        for widget in (self._sides, self.classified, self.classes):
+            column.addWidget(widget)
         column.addWidget(self.compare, 0, Qt.AlignmentFlag.AlignLeft)
         self.show_training(None)
 
@@ -47,12 +52,32 @@ class BeforeAfter(QWidget):
         ):
             label.setText(text)
             label.setVisible(bool(text))
+        self.losses.setToolTip(f"The mean in nats a {training.curves.of}, over rows that it never learns from")
         wrote = training.wrote
-        self._sides.setVisible(wrote is not None)
-        if wrote is not None:
+        self._sides.setVisible(isinstance(wrote, Wrote))
+        for widget in (self.classified, self.classes):
+            widget.setVisible(isinstance(wrote, Classified))
+        if isinstance(wrote, Classified):
+            self._show_classes(wrote)
+        elif wrote is not None:
             self.before.show_text("Before", wrote.prompt, wrote.before)
             self.after.show_text(f"After step {wrote.step:,}", wrote.prompt, wrote.after)
         self.compare.setVisible(training.step > 0)
+
+    def _show_classes(self, found: Classified) -> None:
+        texts = " · ".join(text for text in (found.prompt, found.second) if text)
+        others = f" · {found.others:,} less likely classes are left out" if found.others else ""
+        self.classified.setText(breakable(f"{texts}{others}"))
+        groups = [
+            BarGroup("Before", tuple(_bar(one.label, one.before) for one in found.classes)),
+            BarGroup(f"After step {found.step:,}", tuple(_bar(one.label, one.after) for one in found.classes)),
+        ]
+        self.classes.set_groups(groups)
+        self.classes.updateGeometry()
+
+
+def _bar(label: str, share: float) -> BarRow:
+    return BarRow(label, share, percent_text(share), tooltip=f"“{label}”: probability {share:.6g}", acts=False)
 
 
 class _Side(QWidget):

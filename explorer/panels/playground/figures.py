@@ -20,7 +20,7 @@ def loss(curves: Curves) -> Figure:
     points, held = curves.points, curves.held_out
     return Figure(
         Axis("step", whole=True),
-        Axis("loss, nats a token", low=0.0),
+        Axis(f"loss, nats a {curves.of}", low=0.0),
         (
             _series("training", [p.step for p in points], [p.loss for p in points], "bar", 1.5),
             _series("held out", [p.step for p in held], [p.loss for p in held], "query", 2.5),
@@ -30,18 +30,15 @@ def loss(curves: Curves) -> Figure:
 
 
 def accuracy(curves: Curves) -> Figure:
-    points, held = curves.points, curves.held_out
-    tokens = [100 * p.tokens_right for p in held]
-    return Figure(
-        Axis("step", whole=True),
-        Axis("right, %", low=0.0, high=100.0),
-        (
-            _series("training tokens", [p.step for p in points], [100 * p.accuracy for p in points], "bar", 1.5),
-            _series("held-out tokens", [p.step for p in held], tokens, "feed_forward", 2.0),
-            _series("held-out rows", [p.step for p in held], [100 * p.sequences_right for p in held], "query", 2.5),
-        ),
-        names="legend",
-    )
+    points, held, of = curves.points, curves.held_out, curves.of
+    series = [
+        _series(f"training {of}s", [p.step for p in points], [100 * p.accuracy for p in points], "bar", 1.5),
+        _series(f"held-out {of}s", [p.step for p in held], [100 * p.tokens_right for p in held], "feed_forward", 2.0),
+    ]
+    if of == "token":  # of which a row has many
+        rows = [100 * p.sequences_right for p in held]
+        series.append(_series("held-out rows", [p.step for p in held], rows, "query", 2.5))
+    return Figure(Axis("step", whole=True), Axis("right, %", low=0.0, high=100.0), tuple(series), names="legend")
 
 
 def gradients(curves: Curves) -> Figure:

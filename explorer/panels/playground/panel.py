@@ -97,7 +97,7 @@ class PlaygroundPanel(Panel):
         for form in (self.form, self.fine_tune):
             form.changed.connect(lambda: self.attempt(self._on_form))
             form.refused.connect(lambda sentence: self.dispatch(Show(Notice("warning", sentence))))
-        self.fine_tune.prompted.connect(lambda prompt: self.dispatch(TellTraining(Write(prompt))))
+        self.fine_tune.prompted.connect(lambda *texts: self.dispatch(TellTraining(Write(*texts))))
         self.fine_tune.compared.connect(self._compare)
         self.keep("page", self.pages)
         self.keep("row of the batch", self.one_batch.row)
@@ -180,7 +180,10 @@ class PlaygroundPanel(Panel):
                 reference = learning.tuning.checkpoint
                 title = f"{title_of_reference(reference)}, as it was"
         is_another = reference != self.fine_tune.open_reference
-        self.fine_tune.show_open(reference, title, state.document.text)
+        info, document = None if loaded is None else loaded.info, state.document
+        classifies = info is not None and info.class_head is not None
+        pairs = info is not None and info.pairs
+        self.fine_tune.show_open(reference, title, document.text, document.second or "", classifies, pairs)
         if is_another:
             self._planned = self._chosen()
 
@@ -200,7 +203,7 @@ class PlaygroundPanel(Panel):
 
     def _chosen(self) -> Asked | AskedTuning:
         """What is looked at before it is begun; a prompt changes nothing in that."""
-        return replace(self.fine_tune.asked(), prompt="") if self._tunes else self.form.asked()
+        return replace(self.fine_tune.asked(), prompt="", second="") if self._tunes else self.form.asked()
 
     def _show_page(self, page: int) -> None:
         self.stack.setCurrentIndex(page)

@@ -21,7 +21,7 @@ _HELD_OF_TUNING = (
     "their loss is measured before and after."
 )
 _TRY_TUNING_FIRST = "Try: paste a page of a story, press Fine-tune, and read what is written before and after."
-_TRY_TUNING = "Try: type a prompt and press Write, then Compare the two."
+_TRY_TUNING = "Try: type another prompt, press the button beside it, then Compare the two."
 
 _PHASES = {
     "starting": "Starting …",
@@ -41,11 +41,15 @@ def right(training: TrainingState | None) -> str:
 
 
 def losses(training: TrainingState) -> str:
-    """ "held-out loss 4.556 → 1.660"; "" before the first."""
+    """ "Held-out loss 4.556 → 1.660", of a classifier a line more: how many texts are right; "" before the first."""
     before, now = training.held_out_before, training.held_out
     if before is None or now is None:
         return ""
-    return f"Held-out loss {before.loss:.3f}" + (f" → {now.loss:.3f}" if now.step else "")
+    said = f"Held-out loss {before.loss:.3f}" + (f" → {now.loss:.3f}" if now.step else "")
+    if training.curves.of == "token":
+        return said
+    right = f"{100 * before.tokens_right:.1f} %" + (f" → {100 * now.tokens_right:.1f} %" if now.step else "")
+    return f"{said}\nHeld-out texts right {right}"
 
 
 def plan_said(plan: PlanView) -> str:
@@ -65,7 +69,7 @@ def standing(training: TrainingState | None) -> str:
     if training.phase != "starting":
         said.append(f"step {training.step:,}")
     if training.speed:
-        said.append(f"{training.speed:,.0f} tokens a second")
+        said.append(f"{training.speed:,.0f} {training.curves.of}s a second")
     left = training.seconds_left
     if left is not None:
         said.append(f"{duration(left)} left")
@@ -104,6 +108,7 @@ def _of_tuning(training: TrainingState) -> About:
     held, before = training.held_out, training.held_out_before
     loss = ""
     if held is not None and before is not None:
-        tokens = f"the loss of {held.rows:,} held-out rows, nats a token, was {before.loss:.3f} before the first step"
-        loss = f"It never learns from held-out rows; {tokens}, and is {held.loss:.3f} after step {held.step:,}."
+        nats = f"the loss of {held.rows:,} held-out rows, nats a {training.curves.of}"
+        was = f"{nats}, was {before.loss:.3f} before the first step"
+        loss = f"It never learns from held-out rows; {was}, and is {held.loss:.3f} after step {held.step:,}."
     return About.of((_TUNING, what if training.title else f"{standing(training)}.", loss), _TRY_TUNING)

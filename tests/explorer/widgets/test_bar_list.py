@@ -125,3 +125,17 @@ def test_theme_changes_the_picture(bars):
 
 def test_a_screen_reader_hears_the_rows(bars):
     assert bars.accessibleDescription().startswith("␣Tom 68 %, ␣Ben 34 %")
+
+
+@pytest.mark.parametrize("points", range(8, 24))
+def test_the_height_that_it_asks_for_holds_its_last_row(qtbot, points):
+    """Rows are a fraction of a pixel high at most sizes, and one that does not fit wholly is not drawn."""
+    bars = BarList()
+    qtbot.addWidget(bars)
+    font = bars.font()
+    font.setPointSize(points)
+    bars.setFont(font)
+    bars.set_groups([BarGroup("Before", tuple(BarRow(str(i), 0.5, "") for i in range(3)))])
+    for width in (300, 700):
+        bars.resize(width, bars.heightForWidth(width))
+        assert bars.row_rect(2).bottom() <= bars.height()

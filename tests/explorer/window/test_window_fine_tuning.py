@@ -7,16 +7,20 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QPushButton
+from PySide6.QtWidgets import QApplication, QPushButton
 
 from explorer.panels.compare.panel import ComparePanel
 from explorer.panels.playground.fine_tune import FILE, TUNED
 from explorer.panels.playground.panel import FINE_TUNE, PlaygroundPanel
 from explorer.panels.playground.training_form import STEPS
+from explorer.session.intents import SetSecond
 from explorer.session.training import TrainingState
 from explorer.widgets import asking
 from explorer.window.window import MainWindow
-from models import decode, open_checkpoint
+from models import decode, open_checkpoint, run
+from models.forward.classes import classes_at
+from models.protocol.classes import ClassesView
+from models.protocol.training_messages import Classified
 from models.protocol.trust import TrustReport
 from models.protocol.two_runs import TwoRunsView
 from tests.explorer.real_window import opened_window, panel_of, settle, wait_until
@@ -91,3 +95,42 @@ def test_it_learns_beside_what_it_was_and_is_compared_with_it(qapp, settings_fol
             "story-gpt",
             f"{of(window).folder}@2",
         )
+
+
+def test_a_classifier_learns_from_labels_and_its_classes_are_its_own_before_and_after(qapp, settings_folder):
+    first, second = "Tom lost his red ball in the park.", "He looked for it under every tree."
+    rows = "\n".join(f"Tom went to {i}.\tHe saw {i}.\t{('goes on', 'another story')[i % 2]}" for i in range(20))
+    with opened_window("story-next", first) as window:
+        window.session.dispatch(SetSecond(second))
+        window.dock_host.raise_panel("playground")
+        panel = panel_of(window, PlaygroundPanel)
+        page = panel.fine_tune
+        press(panel.pages.button(FINE_TUNE))
+        QApplication.clipboard().setText(f"{rows}\nMore.\tAnd more.\tgood")
+        page.text.paste()
+        wait_until(lambda: "The text, line 21: “good” is no class of story-next." in page.sentence.text())
+        page.text.selectAll()
+        QApplication.clipboard().setText(rows)
+        page.text.paste()
+        press(page.limit.button(STEPS))
+        page.steps.setValue(2)
+        wait_until(lambda: "parameters learn from 18 rows; 2 more are held out" in page.sentence.text())
+        press(panel.train)
+        wait_until(lambda: of(window).phase == "ended" or of(window).sentence != "")
+        assert of(window).sentence == ""
+        tuned = f"{of(window).folder}@2"
+        wait_until(lambda: window.session.state.document.checkpoint == tuned)
+        settle(window)
+        found = of(window).wrote
+        assert isinstance(found, Classified)
+        assert (found.prompt, found.second, found.step) == (first, second, 2)
+        for reference, when in (("story-next", "before"), (tuned, "after")):
+            model = open_checkpoint(reference)
+            theirs = {one.label: one.probability for one in classes_at(model, run(model, (first, second)), 0)}
+            assert {one.label: getattr(one, when) for one in found.classes} == theirs
+        assert page.result.classes.isVisible()
+        window.dock_host.raise_panel("next")
+        wait_until(lambda: window.session.state.results.of(ClassesView) is not None)
+        view = window.session.state.results.of(ClassesView)
+        assert view is not None
+        assert {one.label: one.probability for one in view.classes} == theirs

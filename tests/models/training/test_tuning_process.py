@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from models import open_checkpoint
 from models.decoding.beam import BEAMS, MOST_WRITTEN
@@ -18,6 +19,7 @@ from models.protocol.training_messages import (
     AskedTuning,
     Began,
     Begin,
+    Classified,
     Ended,
     Failed,
     Learned,
@@ -31,12 +33,12 @@ from models.protocol.training_messages import (
     Wrote,
 )
 from models.protocol.training_plan import PlanRequest, PlanView
-from models.protocol.work import never
+from models.protocol.work import Cancelled, never
 from models.training import plan
 from models.training.common import Budget
 from models.training.continuation import MOST_TOKENS
 from models.training.finetuning import FineTuning, TuningSettings, check_trainable, learned_count, settings_of
-from models.training.pairs_file import Pairs, data_of
+from models.training.pairs_file import Pairs, data_in, source_of
 from models.training.tuning_rows import Windows, rows_of
 from tests.models import tiny
 from tests.models.training.talk import Talk
@@ -80,7 +82,7 @@ def test_it_is_the_tuning_without_a_process_and_writes_what_transformers_does(tm
     talk.close()
     assert (ended.how, ended.step) == ("done", 2)
     model = open_checkpoint(checkpoint)
-    data: str | Pairs = data_of(request)
+    data: str | Pairs = data_in(source_of(request))
     alone = FineTuning(model, rows_of(model, data, 0), settings_of(request))
     losses = [alone.measure().loss]
     alone.run(Budget(steps=2))
@@ -170,7 +172,7 @@ def test_it_is_taken_up_where_it_was_left(tmp_path):
         ({"text": "A word."}, "too few to learn from some"),
         ({"text": "One line\twith a tab"}, "1 different row"),
         ({"text": "", "file": "/none/x.txt"}, "x.txt could not be read"),
-        ({"checkpoint": "story-next"}, "writes no text"),
+        ({"checkpoint": "vit-cifar10"}, "neither writes text nor tells classes"),
         ({"checkpoint": "story-bert", "text": "a b\tc d\ne f\tg h"}, "fills in masks of a text"),
         ({"checkpoint": "en-es"}, "give it a file of two columns"),
         ({"tuned": "lora", "rank": 0}, "The rank of an adapter is from 1 to 256"),
@@ -232,7 +234,7 @@ def test_of_a_checkpoint_that_is_not_open_the_data_alone_is_looked_at():
 
 
 def test_without_peft_the_plan_says_how_to_get_it(monkeypatch):
-    monkeypatch.setattr("models.training.finetuning.lacking", lambda names: list(names))
+    monkeypatch.setattr("models.training.tuned_parts.lacking", lambda names: list(names))
     sentence = planned(asked(tuned="lora", rank=4), open_checkpoint("story-gpt")).sentence
     assert sentence == "A LoRA adapter needs peft: python -m pip install peft"
 
@@ -271,3 +273,76 @@ def test_windows_of_a_text_are_made_when_they_are_asked_for():
     width = len(rows.learned[0].read)
     lead = model.tokenizer(model.info.prefix)["input_ids"]
     assert rows.learned[7].read == (*lead, *ids[7 : 7 + width - 1])
+
+
+@pytest.mark.parametrize("second", ["", "He looked for it under every tree."])
+def test_a_classifier_tells_the_probability_of_each_class_before_and_after(tmp_path, second):
+    rows = "\n".join(f"Tom went to {i}.\tHe saw {i}.\t{i % 2}" for i in range(30))
+    request = asked(checkpoint="story-next", text=rows, prompt="Tom lost his red ball.", second=second)
+    talk = Talk()
+    talk.tell(Begin(request, str(tmp_path)))
+    told, _ = talk.until(Ended)
+    talk.tell(Write("Anna slept."))
+    _, other = talk.until(Classified)
+    talk.tell(Write("Anna slept.", " ".join(["word"] * 300)))
+    _, said = talk.until(Said)
+    talk.close()
+    assert next(message for message in told if isinstance(message, Began)).classifies
+    first, *_, last = [message for message in told if isinstance(message, Classified)]
+    assert [one.before for one in first.classes] == [one.after for one in first.classes]
+    assert (first.step, last.step, last.others, other.second) == (0, 2, 0, "")
+    assert last.classes[0].after >= last.classes[1].after
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path)
+    for texts, message in (((request.prompt, *([second] if second else [])), last), (("Anna slept.",), other)):
+        for folder, when in ((open_checkpoint("story-next").info.folder, "before"), (tmp_path, "after")):
+            module = AutoModelForSequenceClassification.from_pretrained(folder, dtype=torch.float32).eval()
+            with torch.no_grad():
+                logits = module(**tokenizer(*texts, return_tensors="pt")).logits[0].double()
+            for one in message.classes:
+                share = float(logits.softmax(-1)[module.config.label2id[one.label]])
+                assert getattr(one, when) == pytest.approx(share, abs=1e-6)
+    assert "256" in said.sentence
+
+
+def test_what_it_learned_from_is_kept_with_it_and_a_changed_file_changes_nothing(tmp_path):
+    """The window takes up a training whose file was edited, or deleted, since."""
+    path = tmp_path / "mine.txt"
+    path.write_text(TEXT)
+    request = asked(text="", file=str(path), steps=1)
+    first = Talk()
+    first.tell(Begin(request, str(tmp_path / "made")))
+    first.until(Ended)
+    first.close()
+    path.unlink()
+    second = Talk()
+    second.tell(Begin(request, str(tmp_path / "made"), taken_up=True))
+    _, learned = second.until(Learned, lambda message: message.points)
+    second.close()
+    model = open_checkpoint("story-gpt")
+    alone = FineTuning(model, rows_of(model, TEXT, 0), TuningSettings())
+    alone.run(Budget(steps=2))
+    assert learned.points[0].loss == alone.points[-1].loss
+
+
+def test_the_plan_of_other_settings_reads_no_file_anew(monkeypatch):
+    """A file of megabytes takes seconds: changing the rate or the length does not cost them again."""
+    counted: list[int] = []
+    monkeypatch.setattr(
+        "models.training.tuning_plan.rows_of", lambda *args, **named: counted.append(1) or rows_of(*args, **named)
+    )
+    workspace = Workspace(model=open_checkpoint("story-gpt"))
+
+    def view(**others: Any) -> PlanView:
+        return plan.answer(PlanRequest(asked=asked(**others)), Context(workspace, never, lambda *_: None))
+
+    first = view()
+    assert view(rate=1e-5, steps=7, tuned="head").rows == first.rows
+    assert len(counted) == 1
+    assert view(text=TEXT + TEXT[:500]).rows > first.rows
+    assert len(counted) == 2
+
+
+def test_a_plan_that_is_called_off_stops_between_rows():
+    context = Context(Workspace(model=open_checkpoint("story-gpt")), lambda: True, lambda *_: None)
+    with pytest.raises(Cancelled):
+        plan.answer(PlanRequest(asked=asked(text=TABLE)), context)

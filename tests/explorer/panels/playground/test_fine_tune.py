@@ -21,6 +21,8 @@ from models.protocol.training_messages import (
     Asked,
     AskedTuning,
     Began,
+    Classified,
+    ClassShare,
     Ended,
     HeldOutPoint,
     Learned,
@@ -31,7 +33,7 @@ from models.protocol.training_messages import (
     Wrote,
 )
 from models.protocol.training_plan import PlanRequest, PlanView
-from models.protocol.values import TrainingSteps
+from models.protocol.values import ClassHead, TrainingSteps
 from tests.explorer.session.answers import loaded
 from tests.explorer.silent import SilentSession, shown
 
@@ -199,3 +201,54 @@ def test_a_word_without_end_is_broken_and_cannot_be_copied_with_what_breaks_it(p
     assert after.text().replace("\N{ZERO WIDTH SPACE}", "") == "k" * 80
     assert not after.textInteractionFlags() & Qt.TextInteractionFlag.TextSelectableByMouse
     assert after.heightForWidth(100) >= 4 * after.fontMetrics().height()
+
+
+def test_of_a_classifier_two_texts_are_asked_for_and_its_classes_stand_side_by_side(panel, session):
+    page = panel.fine_tune
+    assert (page.write.text(), page.second.isVisible()) == ("Write", False)
+    page.checkpoint.setCurrentIndex(page.checkpoint.findData("story-next"))
+    assert (page.write.text(), page.second.isVisible()) == ("Classify", True)
+    assert "class" in page.text.placeholderText()
+    assert page.asked().second == ""
+    page.prompt.setFocus()
+    QTest.keyClicks(page.prompt, "Tom ran.")
+    page.second.setFocus()
+    QTest.keyClicks(page.second, "He fell.")
+    assert (page.asked().prompt, page.asked().second) == ("Tom ran.", "He fell.")
+    press(panel.train)
+    tell(session, Began("/none/story-next-tuned", "go on", "", 12, classifies=True))
+    tell(session, Measured(HeldOutPoint(0, 0.7012, 0.625, 0.625, 8)))
+    tell(session, Learned((TrainingPoint(3, 0.5, 0.75, 2e-4, 40.0),), 1.0, 0.5, "running"))
+    tell(session, Measured(HeldOutPoint(3, 0.0114, 1.0, 1.0, 8)))
+    shares = (ClassShare("goes on", 0.25, 0.875), ClassShare("another story", 0.75, 0.125))
+    tell(session, Classified("Tom ran.", "He fell.", shares, 3, 3))
+    result = page.result
+    assert result.losses.text() == "Held-out loss 0.701 → 0.011\nHeld-out texts right 62.5 % → 100.0 %"
+    assert "nats a text" in result.losses.toolTip()
+    assert "texts a second" in result.standing.text()
+    assert (result.classes.isVisible(), result.before.isVisible()) == (True, False)
+    assert result.classified.text() == "Tom ran. · He fell. · 3 less likely classes are left out"
+    said = "goes on 25.0 %, another story 75.0 %, goes on 87.5 %, another story 12.5 %"
+    assert result.classes.accessibleDescription() == said
+    assert "nats a text" in panel.about(session.state).sentences[-1]
+    press(page.write)
+    assert session.state.learning.command == Write("Tom ran.", "He fell.")
+    page.checkpoint.setCurrentIndex(page.checkpoint.findData("en-es"))
+    assert (page.second.isVisible(), page.asked().second) == (False, "")
+
+
+def test_what_the_open_classifier_reads_is_classified_where_nothing_is_typed(qtbot):
+    document = Document(checkpoint="story-next", text="Tom lost it.", second="He found it.")
+    session = SilentSession(State(document))
+    panel = shown(qtbot, PlaygroundPanel, session)
+    head = ClassHead("text", "softmax", ("goes on", "another story"))
+    answer = loaded("story-next")
+    session.arrive(replace(answer, info=replace(answer.info, class_head=head, pairs=True)))
+    press(panel.pages.button(FINE_TUNE))
+    page = panel.fine_tune
+    assert (page.asked().prompt, page.asked().second) == ("Tom lost it.", "He found it.")
+    assert page.second.placeholderText() == "He found it."
+    page.prompt.setFocus()
+    QTest.keyClicks(page.prompt, "Anna slept.")
+    assert (page.asked().prompt, page.asked().second) == ("Anna slept.", "")
+    assert "may be left out" in page.second.placeholderText()
