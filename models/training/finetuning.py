@@ -296,7 +296,7 @@ def check_kind(model: Model) -> None:
             raise ExplorerError(f"{info.name} {why}, and a label a text does not say that. Open a classifier of texts.")
     elif info.family not in ("causal", "seq2seq", "masked") or model.tokenizer is None:
         raise ExplorerError(
-            f"{info.name} neither writes text nor tells classes of texts apart: what is fine-tuned is a decoder, an "
+            f"{info.name} writes no text and tells no classes of texts apart: what is fine-tuned is a decoder, an "
             "encoder with a decoder, a masked model or a classifier. Open story-gpt, en-es, story-bert or story-next, "
             "say."
         )

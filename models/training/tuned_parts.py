@@ -115,7 +115,7 @@ def with_adapter(model: Model, rank: int, seed: int) -> Any:
     )
     with torch.random.fork_rng(devices=[]), peft_unheard():
         torch.manual_seed(seed)
-        return get_peft_model(model.module, config)  # type: ignore[arg-type]
+        return get_peft_model(model.module, config)
 
 
 def deltas(module: nn.Module) -> dict[str, Tensor]:

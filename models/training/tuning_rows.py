@@ -193,7 +193,8 @@ def _of_labelled(model: Model, data: Labelled, should_stop: Callable[[], bool]) 
     texts = dict.fromkeys(row.texts for row in data.rows)
     by_hash = sorted(texts, key=lambda row: hashlib.sha256("\t".join(row).encode("utf-8", "replace")).digest())
     apart = set(by_hash[: max(1, len(by_hash) // _HELD)])
-    learned, held = [], []
+    learned: list[Example] = []
+    held: list[Example] = []
     for start in range(0, len(data.rows), _AT_ONCE):
         if should_stop():
             raise Cancelled

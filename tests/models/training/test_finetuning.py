@@ -246,7 +246,7 @@ def test_a_text_in_other_signs_is_said(tmp_path):
 @pytest.mark.parametrize("reference", ["dates-luong", "vit-cifar10"])
 def test_models_of_other_kinds_are_refused(gpt, reference):
     rows = rows_of(gpt, TEXT, 0)
-    with pytest.raises(ExplorerError, match=r"neither writes text|is a recurrent model"):
+    with pytest.raises(ExplorerError, match=r"writes no text and|is a recurrent model"):
         FineTuning(open_checkpoint(reference), rows, TuningSettings())
 
 

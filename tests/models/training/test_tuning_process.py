@@ -39,7 +39,7 @@ from models.training.common import Budget
 from models.training.continuation import MOST_TOKENS
 from models.training.finetuning import FineTuning, TuningSettings, check_trainable, learned_count, settings_of
 from models.training.pairs_file import Pairs, data_in, source_of
-from models.training.tuning_rows import Windows, rows_of
+from models.training.tuning_rows import TuningRows, Windows, rows_of
 from tests.models import tiny
 from tests.models.training.talk import Talk
 from tests.models.training.test_finetuning import PAIRS, TEXT
@@ -172,7 +172,7 @@ def test_it_is_taken_up_where_it_was_left(tmp_path):
         ({"text": "A word."}, "too few to learn from some"),
         ({"text": "One line\twith a tab"}, "1 different row"),
         ({"text": "", "file": "/none/x.txt"}, "x.txt could not be read"),
-        ({"checkpoint": "vit-cifar10"}, "neither writes text nor tells classes"),
+        ({"checkpoint": "vit-cifar10"}, "writes no text and tells no classes"),
         ({"checkpoint": "story-bert", "text": "a b\tc d\ne f\tg h"}, "fills in masks of a text"),
         ({"checkpoint": "en-es"}, "give it a file of two columns"),
         ({"tuned": "lora", "rank": 0}, "The rank of an adapter is from 1 to 256"),
@@ -327,9 +327,12 @@ def test_what_it_learned_from_is_kept_with_it_and_a_changed_file_changes_nothing
 def test_the_plan_of_other_settings_reads_no_file_anew(monkeypatch):
     """A file of megabytes takes seconds: changing the rate or the length does not cost them again."""
     counted: list[int] = []
-    monkeypatch.setattr(
-        "models.training.tuning_plan.rows_of", lambda *args, **named: counted.append(1) or rows_of(*args, **named)
-    )
+
+    def counting(*args: Any, **named: Any) -> TuningRows:
+        counted.append(1)
+        return rows_of(*args, **named)
+
+    monkeypatch.setattr("models.training.tuning_plan.rows_of", counting)
     workspace = Workspace(model=open_checkpoint("story-gpt"))
 
     def view(**others: Any) -> PlanView:
