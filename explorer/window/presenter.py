@@ -223,6 +223,8 @@ class Presenter(QObject):
             return False
         if key in _PAGES:
             return not self.keeps_pages()
+        if self.tools.marks.tool == "magnifier" and key in _ZOOMS:
+            return True
         is_panel = key in (Qt.Key.Key_Tab, Qt.Key.Key_Backtab) or Qt.Key.Key_1 <= key <= Qt.Key.Key_9
         return is_panel or key in TOOL_KEYS
 
@@ -230,6 +232,8 @@ class Presenter(QObject):
         key, names = Qt.Key(event.key()), self._docks.open_panels()
         if event.modifiers() & _CTRL:
             self.zoom_text(_ZOOMS[key])
+        elif key in _ZOOMS:
+            self.tools.magnify(_ZOOMS[key])
         elif key in TOOL_KEYS:
             self.tools.do(TOOL_KEYS[key])
         elif key in _PAGES:

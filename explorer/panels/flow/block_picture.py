@@ -210,7 +210,7 @@ class BlockPicture(ThemedWidget):
         def draw(ground: QPainter) -> None:
             draw_block(ground, self.painter_of(layout), view, self._ends, self._heading)
 
-        painter.drawPixmap(QPointF(0, 0), self._ground.drawn(self, draw))
+        self._ground.lay(painter, self, draw)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         self._draw_way(painter, layout)
         self._draw_rings(painter, layout)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QPainter, QPixmap
 from PySide6.QtWidgets import QWidget
+
+from explorer.widgets.kept_pictures import is_of_other_scale
 
 
 class Ground:
@@ -19,15 +21,21 @@ class Ground:
         """What it shows has changed."""
         self._pixmap = None
 
-    def drawn(self, widget: QWidget, draw: Callable[[QPainter], object]) -> QPixmap:
-        """As large as `widget`; transparent where `draw` leaves it."""
+    def lay(self, painter: QPainter, widget: QWidget, draw: Callable[[QPainter], object]) -> None:
+        """Paint what `draw` does, or did; a painter of another scale than the screen's gets it anew, to be sharp."""
         ratio = widget.devicePixelRatioF()
+        if is_of_other_scale(painter, ratio):
+            painter.save()
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            draw(painter)
+            painter.restore()
+            return
         if self._pixmap is None or self._pixmap.devicePixelRatio() != ratio:
             self._pixmap = QPixmap(widget.size() * ratio)
             self._pixmap.setDevicePixelRatio(ratio)
             self._pixmap.fill(Qt.GlobalColor.transparent)
-            painter = QPainter(self._pixmap)
-            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-            draw(painter)
-            painter.end()
-        return self._pixmap
+            ground = QPainter(self._pixmap)
+            ground.setRenderHint(QPainter.RenderHint.Antialiasing)
+            draw(ground)
+            ground.end()
+        painter.drawPixmap(QPointF(0, 0), self._pixmap)

@@ -231,7 +231,7 @@ class ModelPicture(ThemedWidget):
             artist.draw_selected_block(painter, at)
         if self._pointed.block != CHIP and min(self._pointed) >= 0:
             painter.fillRect(layout.crossing(self._pointed), tinted(self._theme.border_strong, 0.18))
-        painter.drawPixmap(QPointF(0, 0), self._ground.drawn(self, artist.draw_ground))
+        self._ground.lay(painter, self, artist.draw_ground)
         self._draw_selected(painter, artist)
         artist.draw_names(painter, at)
         self._draw_places(painter, layout)

@@ -21,9 +21,10 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from explorer.panels.input.chip_pictures import CORNER, SIDE, Chip, ChipLook, ChipPictures, draw_ground
+from explorer.panels.input.chip_pictures import CORNER, SIDE, Chip, ChipLook, ChipPictures, draw_ground, draw_label
 from explorer.panels.input.token_strip_layout import Spacing, StripLayout, flow, flow_height, line_count
 from explorer.text_size import line_scale
+from explorer.widgets.kept_pictures import is_of_other_scale
 from explorer.widgets.themed import ThemedWidget
 
 LEAST_WEIGHT = 0.01  # arcs below this weight are not drawn
@@ -305,19 +306,35 @@ class TokenStrip(ThemedWidget):
             self._draw_arcs(painter, exposed)
             lines = self._placed().lines_within(exposed)
             look = ChipLook(self._theme, self.font(), self._dims_special, self.devicePixelRatioF(), self._side)
-            pictures = [self._pictures.line(line, self._chips_of(line), look) for line in lines]
-            for picture in pictures:
-                painter.drawPixmap(picture.corner, picture.grounds)
-            self._draw_hover(painter, look)
-            self._draw_shades(painter, exposed)
-            self._draw_frames(painter)
-            for picture in pictures:
-                painter.drawPixmap(picture.corner, picture.labels)
+            if is_of_other_scale(painter, look.ratio):
+                self._draw_anew(painter, exposed, look, [chip for line in lines for chip in self._chips_of(line)])
+            else:
+                pictures = [self._pictures.line(line, self._chips_of(line), look) for line in lines]
+                for picture in pictures:
+                    painter.drawPixmap(picture.corner, picture.grounds)
+                self._draw_between(painter, exposed, look)
+                for picture in pictures:
+                    painter.drawPixmap(picture.corner, picture.labels)
         self._draw_focus_ring(painter)
 
     def _chips_of(self, line: int) -> list[tuple[Chip, QRectF]]:
         layout = self._placed()
         return [(self._tokens[token], layout.chips[token]) for token in range(*layout.lines[line])]
+
+    def _draw_anew(
+        self, painter: QPainter, exposed: QRectF, look: ChipLook, chips: Sequence[tuple[Chip, QRectF]]
+    ) -> None:
+        for chip, rect in chips:
+            draw_ground(painter, chip, rect, look)
+        self._draw_between(painter, exposed, look)
+        for chip, rect in chips:
+            draw_label(painter, chip, rect, look)
+
+    def _draw_between(self, painter: QPainter, exposed: QRectF, look: ChipLook) -> None:
+        """What lies on the grounds of chips, and below what they say."""
+        self._draw_hover(painter, look)
+        self._draw_shades(painter, exposed)
+        self._draw_frames(painter)
 
     def _draw_hover(self, painter: QPainter, look: ChipLook) -> None:
         if self._hover >= 0:

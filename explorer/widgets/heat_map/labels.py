@@ -14,6 +14,7 @@ from explorer.theme import Theme
 from explorer.widgets.arrow_text import elided
 from explorer.widgets.heat_map.frame import GAP, LEAN, Frame
 from explorer.widgets.heat_map.view import MapView, label_centre, labelled
+from explorer.widgets.kept_pictures import is_of_other_scale
 
 Side = Literal["row", "column"]
 
@@ -61,14 +62,38 @@ class AxisLabels:
             self._draw_picture(painter, look, "column", column, column in bold_columns)
 
     def _draw_picture(self, painter: QPainter, look: LabelLook, side: Side, cell: int, bold: bool) -> None:
+        if is_of_other_scale(painter, look.ratio):
+            painter.save()
+            _write(painter, _label(look, side, cell, bold))
+            painter.restore()
+            return
         picture = self._pictures.get((side, cell, bold))
         if picture is None:
             picture = self._pictures[side, cell, bold] = draw_label(look, side, cell, bold)
         painter.drawPixmap(picture.corner, picture.pixmap)
 
 
+class _Label(NamedTuple):
+    text: str
+    font: QFont
+    colour: str
+    rect: QRectF
+    turned: QTransform  # of `rect` to its place in the widget
+    alignment: Qt.AlignmentFlag
+
+
 def draw_label(look: LabelLook, side: Side, cell: int, bold: bool) -> _Picture:
     """The picture of one label, and where its corner belongs in the widget."""
+    label = _label(look, side, cell, bold)
+    corner, pixmap = _blank(label.turned.mapRect(label.rect), look.ratio)
+    painter = QPainter(pixmap)
+    painter.translate(-corner)
+    _write(painter, label)
+    painter.end()
+    return _Picture(corner, pixmap)
+
+
+def _label(look: LabelLook, side: Side, cell: int, bold: bool) -> _Label:
     frame, view = look.frame, look.view
     font, line = (frame.label_bold if bold else frame.label_font), frame.label_line
     if side == "row":
@@ -84,16 +109,16 @@ def draw_label(look: LabelLook, side: Side, cell: int, bold: bool) -> _Picture:
         width = frame.label_limit + 2
         accent, alignment = look.theme.key, Qt.AlignmentFlag.AlignLeft | _AS_WRITTEN
     rect = QRectF(0, -line / 2, width, line)
-    corner, pixmap = _blank(turned.mapRect(rect), look.ratio)
-    painter = QPainter(pixmap)
+    return _Label(text, font, accent if bold else look.theme.text, rect, turned, alignment)
+
+
+def _write(painter: QPainter, label: _Label) -> None:
+    """At its place in the widget that the painter is in."""
     painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
-    painter.setFont(font)
-    painter.setPen(QColor(accent if bold else look.theme.text))
-    painter.translate(-corner)
-    painter.setTransform(turned, combine=True)
-    painter.drawText(rect, alignment, text)
-    painter.end()
-    return _Picture(corner, pixmap)
+    painter.setFont(label.font)
+    painter.setPen(QColor(label.colour))
+    painter.setTransform(label.turned, combine=True)
+    painter.drawText(label.rect, label.alignment, label.text)
 
 
 def _blank(area: QRectF, ratio: float) -> tuple[QPointF, QPixmap]:

@@ -14,6 +14,7 @@ from explorer.widgets.heat_map.labels import AxisLabels, LabelLook
 from explorer.widgets.heat_map.painter import MapPainter
 from explorer.widgets.heat_map.tiled_values import TiledValues
 from explorer.widgets.heat_map.whole_values import WholeValues
+from explorer.widgets.kept_pictures import is_of_other_scale
 
 Source = WholeValues | TiledValues
 
@@ -38,6 +39,11 @@ class MapPicture:
         self, painter: QPainter, artist: MapPainter, source: Source, table: ColourTable, size: QSize
     ) -> None:
         """The cells and the titles of the axes, in a widget of `size`."""
+        if is_of_other_scale(painter, artist.ratio):
+            painter.save()
+            _draw(painter, artist, source, table)
+            painter.restore()
+            return
         if self._cells is None or self._cells.devicePixelRatio() != artist.ratio:
             self._cells = _drawn(artist, source, table, size)
         painter.drawPixmap(0, 0, self._cells)
@@ -62,11 +68,15 @@ def _drawn(artist: MapPainter, source: Source, table: ColourTable, size: QSize) 
     pixmap.setDevicePixelRatio(artist.ratio)
     pixmap.fill(Qt.GlobalColor.transparent)
     painter = QPainter(pixmap)
+    _draw(painter, artist, source, table)
+    painter.end()
+    return pixmap
+
+
+def _draw(painter: QPainter, artist: MapPainter, source: Source, table: ColourTable) -> None:
     image = cell_image.to_image(source.pixels(artist.view, artist.ratio), cell_image.colours(table, *source.span))
     image.setDevicePixelRatio(artist.ratio)
     artist.draw_map(painter, image, source.has_gaps)
     if artist.frame.has_numbers:
         draw_numbers(painter, artist, image, source, artist.frame.font)
     artist.draw_titles(painter)
-    painter.end()
-    return pixmap

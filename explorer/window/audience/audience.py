@@ -27,7 +27,7 @@ SOONEST, LATEST = 40, 600
 """ms between a change and its picture."""
 _SHARE = 4
 """After a picture the window has this many times as long for all else: mirroring takes a fifth of it, but where one
-picture takes a sixth of a second. Measured at 1920 x 1080: 2 to 30 ms, by panel; Positions 134."""
+picture takes a sixth of a second. Measured at 1920 x 1080: 2 to 30 ms, by panel."""
 
 _MOVED = 500
 """ms: by then the windows of a screen that was unplugged are on another."""
@@ -167,8 +167,10 @@ class Audience(QObject):
         parts = self._parts()
         if self._presenter.is_on:
             self.tools.set_place(area_of(parts))
+            self.tools.refresh_lens()
         if self.window is not None and parts and not self.tools.is_frozen:
             self.window.take_picture(parts, self._contents.theme)
+            self.window.take_lens(parts, self.tools.marks)
 
     def _show_marks(self) -> None:
         if self.window is None:
@@ -176,6 +178,8 @@ class Audience(QObject):
         marks = self.tools.marks
         if self._frozen_marks is not None:
             marks = replace(self._frozen_marks, is_black=marks.is_black)
+        else:
+            self.window.take_lens(self._parts() if marks.tool == "magnifier" else [], marks)
         self.window.show_marks(marks)
         self._say()
 
@@ -183,7 +187,11 @@ class Audience(QObject):
         parts = self._parts()
         if frozen and self.window is not None and parts:
             self.window.take_picture(parts, self._contents.theme)  # as it is now, and not a moment ago
-        self._frozen_marks = replace(self.tools.marks, tool="", pointer=None) if frozen else None
+            self.window.take_lens(parts, self.tools.marks)
+        marks = self.tools.marks
+        if marks.tool != "magnifier":  # what is enlarged is a part of the picture
+            marks = replace(marks, tool="", pointer=None)
+        self._frozen_marks = marks if frozen else None
         self._show_marks()
         self._picture.start()
 

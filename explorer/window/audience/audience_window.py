@@ -5,12 +5,23 @@ from __future__ import annotations
 import time
 
 from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, QSize, QSizeF, Qt, Signal
-from PySide6.QtGui import QCloseEvent, QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPixmap, QResizeEvent
+from PySide6.QtGui import (
+    QCloseEvent,
+    QColor,
+    QImage,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPixmap,
+    QResizeEvent,
+)
 from PySide6.QtWidgets import QWidget
 
 from explorer.theme import LIGHT, Theme
 from explorer.widgets.full_screen import fill_screen
 from explorer.window.audience import marks as drawing
+from explorer.window.audience.lens import lens_picture
 from explorer.window.audience.marks import Marks
 from explorer.window.audience.stage import Part, area_of, draw
 
@@ -39,6 +50,7 @@ class AudienceWindow(QWidget):
         self._picture = QPixmap()
         self._area = QRectF()  # where in this window the picture of the panels is
         self._marks = Marks()
+        self._lens: QImage | None = None
         self.cost = 0.0
         """Seconds that the last picture took."""
 
@@ -70,6 +82,14 @@ class AudienceWindow(QWidget):
             self._marks = marks
             self.update()
 
+    def take_lens(self, parts: list[Part], marks: Marks) -> None:
+        """Have the magnifier of `marks` show these parts as they are now, at the size and the scale of this window."""
+        source = QRectF(area_of(parts))
+        lens = lens_picture(parts, source, marks, self._area, self.devicePixelRatioF(), self._theme)
+        if lens != self._lens:
+            self._lens = lens
+            self.update()
+
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
@@ -81,7 +101,7 @@ class AudienceWindow(QWidget):
         if self._marks.is_black:
             painter.fillRect(self.rect(), QColor("black"))
         else:
-            drawing.paint(painter, self._marks, self._area, self._theme)
+            drawing.paint(painter, self._marks, self._area, self._theme, self._lens)
 
     def sizeHint(self) -> QSize:
         return QSize(960, 540)

@@ -6,7 +6,7 @@ Never a menu, a notice, a dialog, a tooltip, or the teacher's notes: those are n
 from __future__ import annotations
 
 from collections.abc import Container
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPoint, QRect
@@ -85,6 +85,17 @@ def area_of(parts: list[Part]) -> QRect:
     for part in parts:
         area |= part.place
     return area.adjusted(-_MARGIN, -_MARGIN, _MARGIN, _MARGIN) if parts else area
+
+
+def within(parts: list[Part], area: QRect) -> list[Part]:
+    """Those that lie in an area of the window, cut to it; but one that is scaled is whole."""
+    met = [(part, part.place & area) for part in parts if part.place.intersects(area)]
+    return [
+        replace(part, seen=place.translated(part.seen.topLeft() - part.place.topLeft()), place=place)
+        if part.scale == 1
+        else part
+        for part, place in met
+    ]
 
 
 def draw(painter: QPainter, parts: list[Part]) -> None:

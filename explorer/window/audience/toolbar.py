@@ -16,6 +16,7 @@ _BUTTONS = (
     ("freeze", "Freeze", "F", "What the mouse points at stays while you go on"),
     ("spotlight", "Spotlight", "O", "Dim all but a circle about the mouse"),
     ("laser", "Laser", "L", "A red dot that follows the mouse"),
+    ("magnifier", "Magnify", "M", "Enlarge what is about the mouse; the wheel, or + and −, by how much"),
     ("draw", "Draw", "D", "Draw over the panel with the mouse"),
     ("clear", "Clear", "E", "Take away what was drawn on this panel"),
     ("black", "Black", "B or .", "A black screen, until it is pressed again"),
@@ -84,7 +85,7 @@ class Toolbar(QFrame):
     def say(self, marks: Marks, is_frozen: bool, has_audience: bool) -> None:
         for name, is_on in (("freeze", is_frozen), ("black", marks.is_black)):
             self.buttons[name].setChecked(is_on)
-        for name in ("spotlight", "laser", "draw"):
+        for name in ("spotlight", "laser", "magnifier", "draw"):
             self.buttons[name].setChecked(marks.tool == name)
         self.buttons["clear"].setEnabled(bool(marks.strokes))
         held = "The audience keeps its picture" if has_audience else "What the mouse points at stays"

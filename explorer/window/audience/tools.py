@@ -1,4 +1,4 @@
-"""What a presenter does beside the panels, by key or by button: freeze, spotlight, laser, draw, clear, black screen."""
+"""What a presenter does beside the panels, by key or button: freeze, spotlight, laser, magnify, draw, clear, black."""
 
 from __future__ import annotations
 
@@ -6,21 +6,24 @@ from dataclasses import replace
 from typing import Literal
 
 from PySide6.QtCore import QEvent, QObject, QPointF, QRect, QRectF, Qt, Signal
-from PySide6.QtGui import QMouseEvent
-from PySide6.QtWidgets import QMainWindow
+from PySide6.QtGui import QCursor, QImage, QMouseEvent
+from PySide6.QtWidgets import QDockWidget, QMainWindow
 
 from explorer.theme import Theme
-from explorer.window.audience.marks import Marks, Point, Stroke, share
+from explorer.window.audience.lens import lens_picture
+from explorer.window.audience.marks import FIRST_ZOOM, LEAST_ZOOM, MOST_ZOOM, ZOOM_STEP, Marks, Point, Stroke, share
 from explorer.window.audience.overlay import Overlay
+from explorer.window.audience.stage import part_of
 from explorer.window.audience.toolbar import Toolbar
 from explorer.window.contents import Contents
 
-Act = Literal["freeze", "spotlight", "laser", "draw", "clear", "black"]
+Act = Literal["freeze", "spotlight", "laser", "magnifier", "draw", "clear", "black"]
 
 KEYS: dict[Qt.Key, Act] = {
     Qt.Key.Key_F: "freeze",
     Qt.Key.Key_O: "spotlight",
     Qt.Key.Key_L: "laser",
+    Qt.Key.Key_M: "magnifier",
     Qt.Key.Key_D: "draw",
     Qt.Key.Key_E: "clear",
     Qt.Key.Key_B: "black",
@@ -58,6 +61,7 @@ class PresenterTools(QObject):
         self.toolbar = Toolbar(window)
         self.overlay.pen_down.connect(self._on_pen_down)
         self.overlay.pen_moved.connect(self._on_pen_moved)
+        self.overlay.wheel_turned.connect(self.magnify)
         self.toolbar.chosen.connect(self.do)
         self.toolbar.text_size_asked.connect(self.text_size_asked)
         contents.one_panel.alone_changed.connect(self._on_panel)
@@ -81,7 +85,7 @@ class PresenterTools(QObject):
         self._ink.clear()
         if not self.has_audience:
             self._freeze(False)
-        self.marks = Marks(is_black=self.marks.is_black and self.has_audience)
+        self.marks = Marks(is_black=self.marks.is_black and self.has_audience, zoom=self.marks.zoom)
         self.toolbar.hide()
         self._show()
 
@@ -107,7 +111,16 @@ class PresenterTools(QObject):
             marks = replace(marks, strokes=())
         else:
             marks = replace(marks, tool="" if marks.tool == what else what)
+            if self._mouse is None:  # it has not moved yet
+                self._mouse = QPointF(self._window.mapFromGlobal(QCursor.pos()))
         self._set(marks)
+        if marks.tool:
+            self._set(replace(self.marks, pointer=self._pointer()))
+
+    def magnify(self, by: int) -> None:
+        """Let the lens show what is below it larger (1) or smaller (-1), or (0) as at first."""
+        zoom = min(MOST_ZOOM, max(LEAST_ZOOM, self.marks.zoom + by * ZOOM_STEP)) if by else FIRST_ZOOM
+        self._set(replace(self.marks, zoom=zoom))
 
     def lose_audience(self) -> None:
         """Its window is closed: nothing is kept from it any more."""
@@ -151,7 +164,7 @@ class PresenterTools(QObject):
         if self.has_audience:
             marks = replace(marks, is_black=False)  # that is the other window's
         self.overlay.setGeometry(self._window.rect() if marks.is_black else self._place)
-        self.overlay.show_marks(marks)
+        self.overlay.show_marks(marks, self._lens())
         self.toolbar.raise_()
         self.overlay.stackUnder(self.toolbar)  # raising both in turn would paint all below at every move of the mouse
         if self.is_on:
@@ -160,6 +173,22 @@ class PresenterTools(QObject):
         if marks.is_black:
             self.toolbar.hide()
         self.changed.emit()
+
+    def refresh_lens(self) -> None:
+        """What is below it may have changed."""
+        if self.marks.tool == "magnifier":
+            self.overlay.show_marks(self.overlay.marks, self._lens())
+
+    def _lens(self) -> QImage | None:
+        """What the magnifier shows in this window."""
+        if self.marks.tool != "magnifier":
+            return None
+        place = QRectF(self._place)
+        docks = self._window.findChildren(QDockWidget, options=Qt.FindChildOption.FindDirectChildrenOnly)
+        shown = [part_of(widget) for widget in (self._contents, *docks) if widget.isVisible() and not widget.isWindow()]
+        ratio, theme = self.overlay.devicePixelRatioF(), self._contents.theme
+        area = QRectF(QPointF(), place.size())  # the overlay's own coordinates
+        return lens_picture(shown, place, self.marks, area, ratio, theme)
 
     # the mouse
 

@@ -11,6 +11,7 @@ from explorer.theme import DARK
 from explorer.widgets.heat_map import labels
 from explorer.widgets.heat_map.heat_map import HeatMap
 from explorer.widgets.heat_map.view import labelled
+from tests.explorer.drawn_text import text_of_ours
 from tests.explorer.widgets.pictures import rendered
 from tests.explorer.widgets.pointer import move_pointer
 
@@ -108,7 +109,7 @@ def test_another_look_is_drawn(heat_map, drawn, qtbot, change):
     else:
         heat_map.devicePixelRatioF = lambda: 2.0
         QApplication.sendEvent(heat_map, QEvent(QEvent.Type.DevicePixelRatioChange))
-    rendered(heat_map)
+    rendered(heat_map, heat_map.devicePixelRatioF())
     assert {side for side, _, _ in drawn} == {"row", "column"}
     assert len(drawn) >= len(visible(heat_map))
 
@@ -130,3 +131,15 @@ def test_the_label_of_a_half_hidden_row_stays_beside_the_map(heat_map, moved, se
     corner = QRect(0, 0, int(heat_map.view.columns.origin) - 8, int(rows.origin) - 2)  # left of the columns' labels
     columns, lines = range(corner.width()), range(corner.height())
     assert all(picture.pixelColor(x, y) == ground for x in columns for y in lines)
+
+
+def test_what_is_enlarged_is_written_anew(heat_map, drawn, monkeypatch):
+    """The pictures that are kept would blur: for a lens, or a projector of another scale."""
+    drawn.clear()
+    with text_of_ours(monkeypatch) as ours:
+        rendered(heat_map, 3.0)
+    assert drawn == []
+    assert {f"t{cell}" for _, cell in visible(heat_map)} <= {each.text for each in ours}
+    with text_of_ours(monkeypatch) as ours:
+        rendered(heat_map)
+    assert not {f"t{cell}" for _, cell in visible(heat_map)} & {each.text for each in ours} - {"t3", "t2"}
