@@ -19,6 +19,7 @@ from models.protocol.training_messages import (
 from models.protocol.values import CheckpointInfo
 
 MOST_POINTS = 600  # of a curve: as many as a plot has pixels; beyond, every second one goes
+FIRST = 10  # steps that are kept beside, however long a curve grows
 _LATEST = 0.2  # of the speed that is shown is that of the last steps
 
 Phase = Literal["starting", "running", "paused", "ended", "failed"]
@@ -36,6 +37,7 @@ class Curves:
     norms: tuple[TrainingPoint, ...] = ()  # those whose gradients were measured
     held_out: tuple[HeldOutPoint, ...] = ()
     of: Literal["token", "text"] = "token"  # what there is one loss of, and is right or wrong: a text of a classifier
+    first: tuple[TrainingPoint, ...] = ()  # the first `FIRST` steps, all of them
 
     def with_points(self, new: tuple[TrainingPoint, ...]) -> Curves:
         """With more steps; where they begin before the last one, what was after that is gone."""
@@ -47,7 +49,15 @@ class Curves:
             every *= 2
             kept = tuple(point for point in kept if _is_kept(point.step, every))
         norms = (*here.norms, *(point for point in new if point.gradients))
-        return replace(here, points=kept, every=every, norms=norms[::2] if len(norms) > MOST_POINTS else norms)
+        first = (*here.first, *(point for point in new if point.step <= FIRST))
+        norms = norms[::2] if len(norms) > MOST_POINTS else norms
+        return replace(here, points=kept, every=every, norms=norms, first=first)
+
+    @property
+    def from_the_first(self) -> tuple[TrainingPoint, ...]:
+        """As many of the first steps as are known one after another, with none left out between."""
+        known = self.points if self.every == 1 else self.first
+        return tuple(point for number, point in enumerate(known, 1) if point.step == number)
 
     def with_held_out(self, new: HeldOutPoint) -> Curves:
         before = tuple(point for point in self.held_out if point.step < new.step)
@@ -63,6 +73,7 @@ class Curves:
             points=tuple(point for point in self.points if point.step <= step),
             norms=tuple(point for point in self.norms if point.step <= step),
             held_out=tuple(point for point in self.held_out if point.step <= step),
+            first=tuple(point for point in self.first if point.step <= step),
         )
 
 

@@ -24,6 +24,8 @@ _COMPUTATION = "# ---- the computation"
 _WRITING = "Writing it …"
 _LOADING = "Another checkpoint is being opened. Ask again once it has run."
 _KIND = Kind("Python", ".py")
+_OWN = "from models"
+_FROM_DISK = ("from_pretrained(", "open_checkpoint(", "load_file(", "Path(")
 
 
 class ScriptWindow(QDialog):
@@ -112,13 +114,16 @@ class ScriptWindow(QDialog):
             return
         self.note.setText(f"Saved: {path}")
 
-    def _on_changed(self, _old: State, new: State) -> None:
+    def _on_changed(self, old: State, new: State) -> None:
         if self._asked is None:
             return
         view = new.results.of(ScriptView)
         if view is not None and view.request == self._asked:
             self._asked = None
             self._show(view.title, view.code, view.refusal or needs(view.code))
+        elif self._asked.of.outlives_model:
+            if old.loading is not None and new.loading is None:  # which called it off: a training that is followed
+                self._session.request(self._asked)
         elif new.loading is not None:
             self._asked = None
             self._show("", "", _LOADING)
@@ -149,10 +154,10 @@ class ScriptWindow(QDialog):
 
 def needs(code: str) -> str:
     """What it takes to run a script."""
-    if "from models import" in code:
-        return "Runs where this program is installed: it goes through its functions, and opens the checkpoint."
-    if "from models." in code:
-        return "Runs where this program is installed: it imports a class of it, and opens the checkpoint's folder."
+    if any(from_disk in code for from_disk in _FROM_DISK) and _OWN in code:
+        return "Runs where this program is installed: it imports parts of it, and opens files of this computer."
+    if _OWN in code:
+        return "Runs where this program is installed: it imports parts of it."
     if "from transformers " in code:
         return "Runs with torch and transformers, and opens the checkpoint's folder; nothing is fetched."
     return "Runs by itself, with torch alone: all numbers are in it."

@@ -13,7 +13,7 @@ from models.training.experiment import Experiment, experiment
 from models.training.measures import Learner, largest_weight, measure
 from models.training.prepared import Prepared, Run, Statement
 
-_HELD_OUT = 100  # rows
+HELD_OUT = 100  # rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Comparison:
 
     def __init__(self, prepared: Prepared, seed: int = 0) -> None:
         self.prepared, self.seed = prepared, seed
-        self.planned = tuple(_planned(run, seed, prepared.characters) for run in prepared.runs)
+        self.planned = tuple(planned_run(run, seed, prepared.characters) for run in prepared.runs)
         self.learners = tuple(
             Learner(run.name, planned.training()) for run, planned in zip(prepared.runs, self.planned, strict=True)
         )
@@ -102,9 +102,9 @@ class Comparison:
         return Verdict(tuple(findings), measured, notices)
 
 
-def _planned(run: Run, seed: int, characters: int) -> Experiment:
+def planned_run(run: Run, seed: int, characters: int) -> Experiment:
     planned = experiment(run.spec, run.switches, seed, english_text(characters, seed))
-    return replace(planned, settings=replace(planned.settings, held_out=_HELD_OUT))
+    return replace(planned, settings=replace(planned.settings, held_out=HELD_OUT))
 
 
 def _step(learner: Learner) -> Point | None:

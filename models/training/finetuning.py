@@ -47,7 +47,10 @@ _UNLABELLED = {
     ("text", "sigmoid"): "lets several of its classes hold at once",
     ("text", "number"): "gives a number",
 }  # by what a head says, and how
-_ROWS = 16  # that are measured at once
+
+MEASURED_TOGETHER = 16
+"""Held-out rows that are one batch."""
+
 _MOST_RANK = 256
 _LEARNED = "learned."
 _BASE = ".base_layer"  # where peft puts the weights that it adds to
@@ -174,8 +177,8 @@ class FineTuning(Course):
         self.module.eval()
         held = self.rows.held[: self.settings.held_out if most is None else min(most, self.settings.held_out)]
         total, tokens, right, whole = 0.0, 0, 0, 0
-        for start in range(0, len(held), _ROWS):
-            batch = self.rows.encoded(held[start : start + _ROWS])
+        for start in range(0, len(held), MEASURED_TOGETHER):
+            batch = self.rows.encoded(held[start : start + MEASURED_TOGETHER])
             labels = batch.labels.to(self.model.device)
             logits, counted = self._logits(batch.inputs), labels != IGNORE
             total += float(loss(logits, labels)) * batch.tokens

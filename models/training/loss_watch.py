@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-_RISEN, _PATIENCE = 2.0, 20  # a loss that is so many times the first one for so many steps has diverged
+RISEN, PATIENCE = 2.0, 20
+"""A loss that is so many times the first one for so many steps has diverged."""
 
 
 @dataclass(slots=True)
@@ -22,7 +23,7 @@ class LossWatch:
         """
         finite = math.isfinite(loss) and math.isfinite(gradient)
         self.first = self.first or loss
-        self.risen = self.risen + 1 if finite and loss > _RISEN * self.first else 0
+        self.risen = self.risen + 1 if finite and loss > RISEN * self.first else 0
         if not finite:
             return "is no number"
-        return f"has been above {_RISEN:g} times the first one for {_PATIENCE} steps" if self.risen >= _PATIENCE else ""
+        return f"has been above {RISEN:g} times the first one for {PATIENCE} steps" if self.risen >= PATIENCE else ""

@@ -67,6 +67,14 @@ class Pipe(Generic[MessageT]):
         self._on_closed()
 
 
+def threads_beside_a_window() -> int:
+    """How many torch takes in such a process, of those that it takes where a window's models run."""
+    here = torch.get_num_threads()
+    if os.environ.get("OMP_NUM_THREADS"):
+        return here
+    return min(_MOST_THREADS, max(1, here - 1))  # one core is left to the window
+
+
 def be_process(serve: Callable[[IO[bytes], IO[bytes], Callable[[], None]], None]) -> None:
     """Run `serve` on standard input and output, beside a window, until it returns; then the process ends.
 
@@ -77,8 +85,7 @@ def be_process(serve: Callable[[IO[bytes], IO[bytes], Callable[[], None]], None]
     logging.disable_progress_bar()
     logging.set_verbosity_error()
     devices.set_threads()
-    if not os.environ.get("OMP_NUM_THREADS"):  # one core is left to the window
-        torch.set_num_threads(min(_MOST_THREADS, max(1, torch.get_num_threads() - 1)))
+    torch.set_num_threads(threads_beside_a_window())
     with suppress(psutil.Error, OSError):  # what a person waits for comes first
         psutil.Process().nice(psutil.BELOW_NORMAL_PRIORITY_CLASS if sys.platform == "win32" else _NICE)
     serve(sys.stdin.buffer, out, _end_soon)

@@ -49,11 +49,11 @@ def as_setting(name: str, text: str) -> float | int:
 
 
 COOL_DOWN = 0.2
-"""The last part of a training of known length, in which the rate falls to `_COOLEST` of the schedule's."""
+"""The last part of a training of known length, in which the rate falls to `COOLEST` of the schedule's."""
 
-_COOLEST = 0.02
+COOLEST = 0.02
 
 
 def cooled(fraction: float) -> float:
     """What the rate is multiplied by where `fraction` of the training is done."""
-    return min(1.0, max(_COOLEST, (1 - fraction) / COOL_DOWN))
+    return min(1.0, max(COOLEST, (1 - fraction) / COOL_DOWN))

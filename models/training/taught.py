@@ -24,6 +24,9 @@ from models.training.tuning_rows import data_for, rows_of
 
 _MOST_CLASSES = 12  # that are told of, of the likeliest
 
+WATCHED = 128
+"""Held-out rows that are measured while a model learns: a curve with many points says more than one with exact ones."""
+
 
 class Taught(Protocol):
     """A model that is to learn, and how it is kept."""
@@ -88,7 +91,7 @@ def taught(asked: Asked | AskedTuning, folder: Path, taken_up: bool) -> Taught:
 class _FromNothing:
     planned: Experiment
     course: Training
-    watched: int = 128  # a curve with many points says more than one with exact ones
+    watched: int = WATCHED
     cools_down: bool = True
     made_from: None = None
     classifies: bool = False

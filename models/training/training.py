@@ -33,7 +33,8 @@ from models.training.snapshots import MOST_BYTES, Snapshots
 BETAS, EPSILON = (0.9, 0.98), 1e-9
 """Adam's, as section 5.3 has them."""
 
-_ROWS = 250  # that are measured at once
+MEASURED_TOGETHER = 250
+"""Held-out rows that are one batch."""
 
 
 class Training(Course):
@@ -153,14 +154,14 @@ class Training(Course):
         model = self.model
         model.eval()
         value, tokens, right, whole = 0.0, 0, 0, 0
-        for start in range(0, rows, _ROWS):
-            part = slice(start, min(start + _ROWS, rows))
+        for start in range(0, rows, MEASURED_TOGETHER):
+            part = slice(start, min(start + MEASURED_TOGETHER, rows))
             inputs, labels = {name: t[part] for name, t in batch.inputs.items()}, batch.labels[part]
             logits, counted = model(**inputs).logits, labels != IGNORE
             value += float(loss(logits, labels)) * int(counted.sum())
             hits = (logits.argmax(-1) == labels) | ~counted  # (rows, tokens)
             tokens, right = tokens + int(counted.sum()), right + int((hits & counted).sum())
-            if isinstance(model, TextbookModel) and _reads_ahead(model.config):
+            if isinstance(model, TextbookModel) and reads_ahead(model.config):
                 whole += written_right(model, inputs, labels)
             else:
                 whole += int(hits.all(1).sum())
@@ -215,9 +216,9 @@ def model_of(config: TransformerConfig | RecurrentConfig) -> TextbookModel | Rec
     return model
 
 
-def _reads_ahead(config: TransformerConfig) -> bool:
+def reads_ahead(config: TransformerConfig | RecurrentConfig) -> bool:
     """Whether what is said beside true tokens is not what would be written after them: later ones are visible."""
-    return config.shape != "encoder" and not config.causal_mask
+    return isinstance(config, TransformerConfig) and config.shape != "encoder" and not config.causal_mask
 
 
 def likely_switch(config: TransformerConfig | RecurrentConfig, settings: Settings) -> str:

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QPushButton, QStackedWidget, QVBoxLayout, QWidget
 
 from explorer.panels.about import About
 from explorer.panels.base import COMPARE, Panel
+from explorer.panels.playground import printing
 from explorer.panels.playground.curves import CurvesPage
 from explorer.panels.playground.experiments import ExperimentsPage
 from explorer.panels.playground.fine_tune import FineTunePage
@@ -144,6 +145,21 @@ class PlaygroundPanel(Panel):
         if old is None or state.experiment is not old.experiment:
             self.experiments.show_experiment(state.experiment)
 
+    def prints(self, state: State) -> Request | None:
+        page, learning = self.stack.currentIndex(), state.learning
+        if page == ONE_BATCH:
+            return printing.next_batch(learning, self.one_batch.row.value() - 1)
+        if page == EXPERIMENTS:
+            it = self.experiments
+            return printing.runs(str(it.file), it.prepared, it.seed.value(), state.experiment)
+        if page == CURVES and learning is not None:
+            return printing.training(learning.asked, learning)
+        return printing.training(self._planned, learning)
+
+    def show_script(self) -> None:
+        self._planned = self._chosen()  # what was chosen a moment ago counts too
+        super().show_script()
+
     def about(self, state: State) -> About:
         page = self.stack.currentIndex()
         if page == ONE_BATCH:
@@ -213,6 +229,7 @@ class PlaygroundPanel(Panel):
             self._show_buttons(self.session.state.learning)
             self.attempt(self._on_form)
         self._look_at_batch()
+        self.offer_script()
 
     def _on_form(self) -> None:
         self._planned = self._chosen()

@@ -1,0 +1,1 @@
+"""What the playground shows as PyTorch scripts that run by themselves."""
