@@ -183,6 +183,14 @@ class RolesRequest(Request):
     stop: bool = False  # forget what was found so far
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleRequest(RolesRequest):
+    """The scores of one role, to be written as a script: answered, all roles are found."""
+
+    printed_by: ClassVar[str] = "models.scripts.role:write"
+    role: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RolesView(Result):
     request: RolesRequest

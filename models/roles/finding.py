@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from models.attention.inputs import AttentionInputs
-from models.files.catalogue import DATE_MODELS
 from models.forward.model import Encoded, Model
 from models.forward.passing import run_passing
 from models.forward.run import run
@@ -20,36 +19,24 @@ from models.protocol.arrays import read_only
 from models.protocol.errors import InputError, NotFiniteError
 from models.protocol.roles import PATTERNS, ROLE_NAMES, ROLES, RolesRequest, RolesView, why_not
 from models.protocol.values import Site, SiteRef
-from models.protocol.work import Cancelled, Report, ShouldStop
-from models.roles.batching import batches, takes_batches
+from models.protocol.work import Report, ShouldStop
+from models.roles.batching import batches
 from models.roles.breadth import Breadth
 from models.roles.copying import UNFOUND, copying_scores
 from models.roles.counting import Asked, Tally, visible_cells
 from models.roles.distances import ByDistance, ClassedCells, offsets, patch_offsets
 from models.roles.layers import OfMask, weights_of_rows
 from models.roles.patterns import CELLS
-from models.roles.probe import Probe, ProbeText, picture_probe
+from models.roles.probe import Probe
+from models.roles.reading import Item, Reader
 from models.roles.relations import NAMES, Distances, Related
-from models.roles.repeats import repeated_ids
 from models.roles.sides import UNORDERED, Sides
-from models.roles.writing import written_of
-from models.textbook.tasks import date_pairs
 
 _PATTERNS = tuple(role.name for role in PATTERNS)
 _REPEATED = ("copy", "induction")
-_DATES = 40
-_READ_AT_ONCE = 100
 _MOST_SAID = 20
 NO_EDGES = "The texts come without dependency edges. Give a CoNLL-U file (.conllu), or use the texts that come along."
 NONE_SEEN = "In none of the texts is there something that a query could attend to so."
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Item:
-    """A text as the model takes it."""
-
-    encoded: Encoded
-    text: ProbeText
 
 
 class _SiteFound:
@@ -79,14 +66,15 @@ class Finding:
         self._sides = Sides(model)
         self._sites: dict[SiteRef, tuple[Site, _SiteFound]] = {}
         self._far: dict[str, Distances] = {}  # by stack
-        self._left_out: list[str] = []
+        self._reader = Reader(model, probe, should_stop, report)
         self._rows, self._related = OfMask[_Rows](), OfMask[Related]()  # of the batch that is run
-        self._items: list[_Item] = []
+        self._items: list[Item] = []
         self._copied: np.ndarray | None = None
 
     def serve(self, should_stop: ShouldStop, report: Report) -> None:
         """Heed another request from now on."""
         self._should_stop, self._report = should_stop, report
+        self._reader.should_stop, self._reader.report = should_stop, report
 
     def work(self) -> Iterator[float]:
         """Run the texts; yields the share that is done, after each batch.
@@ -96,15 +84,9 @@ class Finding:
             Cancelled: then what was found cannot be used.
         """
         model = self._model
-        items = self._pictures() if model.info.family == "vision" else (yield from self._read())
-        if not items:
-            why = f" {self._left_out[0]}" if self._left_out else ""
-            raise InputError(f"None of the texts of {self._probe.name} fits {model.info.name}.{why}")
-        repeats = []
-        if self._probe.ours and takes_batches(model):
-            nothing: list[int] | None = [] if model.seq2seq else None
-            repeats = [_Item(model.encode(ids, nothing), ProbeText("")) for ids in repeated_ids(model)]
-        total = sum(_length(item) for item in (*items, *repeats))
+        items = yield from self._reader.items()
+        repeats = self._reader.repeats()
+        total = sum(item.length for item in (*items, *repeats))
         done = 0
         for group, repeated in ((items, False), (repeats, True)):
             for together, encoded in batches(model, group):
@@ -113,7 +95,7 @@ class Finding:
                 self._related.clear()
                 self._sides.clear()
                 run_passing(model, encoded, partial(self._see, together, encoded, repeated), self._asked_to_stop)
-                done += sum(_length(item) for item in together)
+                done += sum(item.length for item in together)
                 yield done / total
         if not self._sites:
             raise InputError(f"{model.info.name} has no attention that could be seen.")
@@ -123,57 +105,11 @@ class Finding:
     def _asked_to_stop(self) -> bool:
         return self._should_stop()
 
-    # texts
-
-    def _pictures(self) -> list[_Item]:
-        model = self._model
-        if not self._probe.ours:
-            raise InputError(f"{model.info.name} looks at pictures, and {self._probe.name} holds texts.")
-        items = []
-        for reference in picture_probe(model.info.channels):
-            self._check()
-            items.append(_Item(model.encode(reference), ProbeText(reference)))
-        return items
-
-    def _read(self) -> Generator[float, None, list[_Item]]:
-        """The texts that fit, as the model takes them; of the others sentences are kept."""
-        self._report("Reading the texts", None)
-        texts = self._probe.texts
-        if self._probe.ours and self._model.info.reference in DATE_MODELS:
-            texts = tuple(ProbeText(text) for text, _ in date_pairs(_DATES, seed=0))
-        written = (yield from self._written(texts)) if self._model.seq2seq else [None] * len(texts)
-        items = []
-        for place, (text, target) in enumerate(zip(texts, written, strict=True)):
-            self._check()
-            if place % _READ_AT_ONCE == _READ_AT_ONCE - 1:
-                yield 0.0
-            try:
-                items.append(_Item(self._model.encode(text.prompt, target), text))
-            except InputError as error:
-                where = f"Line {text.line:,} of {self._probe.name}" if text.line and not self._probe.ours else "A text"
-                self._left_out.append(f"{where} is left out: {error}")
-        return items
-
-    def _written(self, texts: Sequence[ProbeText]) -> Generator[float, None, list[str | None]]:
-        """What an encoder-decoder model writes itself of each text."""
-        plain = [text.prompt if isinstance(text.prompt, str) else text.prompt.first for text in texts]
-        found: list[str | None] = []
-        self._report("Writing what the decoder says", 0.0)
-        for some in written_of(self._model, plain, self._asked_to_stop):
-            found += some
-            self._report("Writing what the decoder says", len(found) / len(plain))
-            yield 0.0
-        return found
-
-    def _check(self) -> None:
-        if self._asked_to_stop():
-            raise Cancelled
-
     # weights
 
     def _see(
         self,
-        items: Sequence[_Item],
+        items: Sequence[Item],
         encoded: Sequence[Encoded],
         repeated: bool,
         site: Site,
@@ -209,7 +145,7 @@ class Finding:
         return _Rows(visible, Asked.of(cells, visible, real), ClassedCells(visible, real, classes), real)
 
     def _relations_of(
-        self, items: Sequence[_Item], encoded: Sequence[Encoded], site: Site, x: AttentionInputs
+        self, items: Sequence[Item], encoded: Sequence[Encoded], site: Site, x: AttentionInputs
     ) -> Related | None:
         if why_not("det-to-head", self._model.info, site.stack) or not any(item.text.edges for item in items):
             return None
@@ -250,11 +186,11 @@ class Finding:
             counts=read_only(counts),
             why=tuple(self._reasons(sites, scores)),
             texts=len(items),
-            tokens=sum(_length(item) for item in items),
-            left_out=_listed(self._left_out),
+            tokens=sum(item.length for item in items),
+            left_out=_listed(self._reader.left_out),
         )
 
-    def _copying(self, items: Sequence[_Item]) -> Iterator[float]:
+    def _copying(self, items: Sequence[Item]) -> Iterator[float]:
         """(sites, heads) of OV copying; None where the model has none."""
         stacks = {site.stack for site, _ in self._sites.values()}
         if all(why_not("ov-copying", self._model.info, stack) for stack in stacks):
@@ -306,10 +242,6 @@ def _rows_of(found: _SiteFound, far: Distances) -> Iterator[tuple[str, np.ndarra
         yield name, tally.scores[place], evenly, int(tally.counts[place].max())
     yield "positional", found.distance.explained, math.nan, int(found.distance.counts.sum())
     yield "breadth", found.breadth.scores, math.nan, found.breadth.rows
-
-
-def _length(item: _Item) -> int:
-    return len(item.encoded.tokens) + len(item.encoded.source)
 
 
 def _listed(sentences: list[str]) -> tuple[str, ...]:

@@ -63,7 +63,7 @@ class Related:
         factors: list[float] = []
         for row, (text, of_text) in enumerate(zip(texts, tokens, strict=True)):
             pieces = pieces_of_words(of_text, text)
-            for relation, source, targets in _grouped(text):
+            for relation, source, targets in grouped(text):
                 sources = pieces[source]
                 keys = [k for target in targets for k in pieces[target] if sources and seen[row, sources, k].all()]
                 if not keys:
@@ -87,8 +87,8 @@ class Related:
         return sums.double().cpu().numpy()
 
 
-def _grouped(text: ProbeText) -> list[tuple[int, int, list[int]]]:
-    """(relation and direction, the word that has it, all that it is related to so)."""
+def grouped(text: ProbeText) -> list[tuple[int, int, list[int]]]:
+    """(place in `NAMES`, the word that has it, all that it is related to so)."""
     found: dict[tuple[int, int], list[int]] = {}
     names = list(RELATIONS)
     for edge in text.edges:

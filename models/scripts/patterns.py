@@ -48,12 +48,13 @@ _CELLS = {
 }
 """By pattern: what it is, and the body of `cells_of(q, k)`, of what `tokens_of` gives of queries and of keys."""
 
-_BY_WORD = ("special", "next")
+BY_WORD = ("special", "next", "rare")
+"""Patterns that are told by words."""
 
 
 def define_cells(script: Script, pattern: str) -> None:
     """Lines that define `cells_of(q, k)`: which keys each query would attend to, (queries, keys) bool."""
-    if pattern in (*_BY_WORD, "rare"):
+    if pattern in BY_WORD:
         script.uses("import unicodedata", "from functools import lru_cache")
         script.source_of(is_punctuation)
     what, body = _CELLS[pattern]
@@ -66,7 +67,7 @@ def tokens_of(pattern: str, tokens: Sequence[Token]) -> list[object]:
     words = [None if token.padding or token.special else token.word for token in tokens]
     if pattern == "rare":
         return list(zip(ids, words, strict=True))
-    return list(words) if pattern in _BY_WORD else list(ids)
+    return list(words) if pattern in BY_WORD else list(ids)
 
 
 # ------------------------------------------------------------------ what is visible

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -25,30 +25,49 @@ def prepare(script: Script, model: VisionModel, trace: Trace) -> None:
     """
     if trace.origin is None or trace.origin.picture in (None, "array"):
         raise InputError("This picture came as an array and is no file that a script could open.")
-    path = str(path_of(str(trace.origin.picture)).resolve())
-    given = model.encode(str(trace.origin.picture)).inputs["pixel_values"]
-    script.uses("from transformers import AutoImageProcessor")
-    read = next((way for way in _WAYS if _gives(model, way, path, given)), None)
-    if read is None:
-        raise InputError("No few lines read this picture as it was read here. Save it as PNG in 8 bits, and open that.")
-    imports, lines, _ = read
-    script.uses(*imports)
+    reference = str(trace.origin.picture)
+    given = model.encode(reference).inputs["pixel_values"]
     script.section("the picture on screen")
-    script.line("\n".join([f"path = {path!r}", *lines]))
+    script.line(f"path = {str(path_of(reference).resolve())!r}")
+    for line in _lines_of(script, model, [reference]):
+        script.line(line)
     script.section("the computation")
-    options = (repr(model.info.folder), "local_files_only=True", 'backend="pil"')
-    lines = ("processor = AutoImageProcessor.from_pretrained(", *(f"    {option}," for option in options), ")")
-    script.line("\n".join(lines), f"a {type(model.processor).__name__}")
+    processor(script, model)
     shape = f"({', '.join(map(str, given.shape))})"
     script.line('pixels = processor(images=image, return_tensors="pt")["pixel_values"]', shape)
     if given.dtype != torch.float32:
         script.line(f"pixels = pixels.to({given.dtype})")
 
 
-def _gives(model: VisionModel, way: _Way, path: str, wanted: Tensor) -> bool:
+def processor(script: Script, model: VisionModel) -> None:
+    """Lines after which `processor` is what prepares pictures for the model."""
+    script.uses("from transformers import AutoImageProcessor")
+    options = (repr(model.info.folder), "local_files_only=True", 'backend="pil"')
+    lines = ("processor = AutoImageProcessor.from_pretrained(", *(f"    {option}," for option in options), ")")
+    script.line("\n".join(lines), f"a {type(model.processor).__name__}")
+
+
+def reading_of(script: Script, model: VisionModel, references: Sequence[str]) -> tuple[str, ...]:
+    """Writes `texts`, the paths of some pictures; lines that make `image` of a `path`. Raises as `prepare`."""
+    paths = [f"    {str(path_of(reference).resolve())!r}," for reference in references]
+    script.line("\n".join(["texts = [", *paths, "]"]), "pictures")
+    return _lines_of(script, model, references)
+
+
+def _lines_of(script: Script, model: VisionModel, references: Sequence[str]) -> tuple[str, ...]:
+    for imports, lines, read in _WAYS:
+        if all(_gives(model, read, reference) for reference in references):
+            script.uses(*imports)
+            return lines
+    raise InputError("No few lines read this picture as it was read here. Save it as PNG in 8 bits, and open that.")
+
+
+def _gives(model: VisionModel, read: Callable[[str], Image.Image], reference: str) -> bool:
     """Whether reading the file this way gives what the model was given."""
+    wanted = model.encode(reference).inputs["pixel_values"]
     try:
-        pixels: Tensor = model.processor(images=way[2](path), return_tensors="pt")["pixel_values"]
+        image = read(str(path_of(reference)))
+        pixels: Tensor = model.processor(images=image, return_tensors="pt")["pixel_values"]
     except Exception:  # a grey picture to a model of colours, say: whatever a processor raises
         return False
     return pixels.shape == wanted.shape and bool(torch.equal(pixels.to(wanted.device, wanted.dtype), wanted))

@@ -37,6 +37,8 @@ class Script:
         self._lines: list[str] = []
         self._numbers = 0
         self._compares = False
+        self.advice = "Try a shorter text."
+        """What to do where there are more than `MOST_NUMBERS`."""
 
     def code(self) -> str:
         """The whole script."""
@@ -91,11 +93,12 @@ class Script:
         self._lines += _nested(f"{name} = torch.tensor(", texts, tuple(array.shape), kind, remark)
 
     def rows(self, name: str, rows: Sequence[Sequence[object]], remark: str = "") -> None:
-        """`name` as a list of lists of numbers, which may be of different length. Errors as `tensor`."""
+        """`name` as a list of lists of ids, words or tuples, which may be of different length. Errors as `tensor`."""
         self._count(sum(map(len, rows)))
         self._lines.append(_remarked(f"{name} = [", remark))
         for row in rows:
-            self._lines += _wrapped(f"{list(row)!r},", _INDENT)
+            *lines, last = _filled("[", [repr(value) for value in row], "", _INDENT)
+            self._lines += [*lines, f"{last},"]
         self._lines.append("]")
 
     def values(self, name: str, values: Sequence[object], remark: str = "") -> None:
@@ -115,7 +118,7 @@ class Script:
         self._numbers += numbers
         if self._numbers > MOST_NUMBERS:
             raise InputError(
-                f"This takes more than {MOST_NUMBERS:,} numbers to compute, too many for a script. Try a shorter text."
+                f"This takes more than {MOST_NUMBERS:,} numbers to compute, too many for a script. {self.advice}"
             )
 
     def show(self, name: str, code: str, shown: float) -> None:
@@ -199,14 +202,15 @@ def _wrapped(text: str, indent: str) -> list[str]:
     )
 
 
-def _filled(before: str, texts: Sequence[str], remark: str) -> list[str]:
+def _filled(before: str, texts: Sequence[str], remark: str, indent: str = "") -> list[str]:
     """A list, on one line where it fits: words with spaces in them stay whole."""
-    flat = f"{before}{', '.join(texts)}]"
+    flat = f"{indent}{before}{', '.join(texts)}]"
     if len(flat) <= WIDTH - len(remark) - 4:
         return [_remarked(flat, remark)]
-    lines = [_INDENT]
+    inner = indent + _INDENT
+    lines = [inner]
     for text in texts:
-        if len(lines[-1]) + len(text) + 2 > WIDTH and lines[-1] != _INDENT:
-            lines.append(_INDENT)
+        if len(lines[-1]) + len(text) + 2 > WIDTH and lines[-1] != inner:
+            lines.append(inner)
         lines[-1] += f"{text}, "
-    return [_remarked(before, remark), *(line.rstrip() for line in lines), "]"]
+    return [_remarked(indent + before, remark), *(line.rstrip() for line in lines), f"{indent}]"]

@@ -54,6 +54,7 @@ from models.protocol.roles import (
     ROLE_NAMES,
     HeadQuestion,
     Role,
+    RoleRequest,
     RolesRequest,
     RolesView,
     WhichHeadsRequest,
@@ -199,6 +200,8 @@ class HeadAtlasPanel(Panel):
             return None
         if question is not None:
             return WhichHeadsRequest(run=ran.run, question=question)
+        if state.document.heads.role:
+            return RoleRequest(probe=probe_of(state), role=state.document.heads.role)
         return AtlasRequest(run=ran.run, size=THUMBNAIL, pooling=state.document.view.pooling)
 
     def _wanted_scores(self, state: State) -> Request | None:
