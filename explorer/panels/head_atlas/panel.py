@@ -117,7 +117,11 @@ class HeadAtlasPanel(Panel):
         body = QWidget()
         inner = QVBoxLayout(body)
         inner.setContentsMargins(0, 0, 0, 0)
-        inner.addWidget(self.stacks)
+        first = QHBoxLayout()
+        first.addWidget(self.stacks, 1)
+        first.addStretch(0)
+        first.addWidget(self.code_button)  # the title line is full, and what it would take were the map's
+        inner.addLayout(first)
         self.offers = QWidget()  # what there is for the scores that are shown: its line comes with them
         offered = FlowLayout(self.offers)
         inner.addWidget(self.offers)

@@ -12,7 +12,8 @@ from PySide6.QtTest import QTest
 from explorer.panels.cell.panel import CellPanel
 from explorer.panels.head_atlas.panel import HeadAtlasPanel
 from explorer.panels.lookup.panel import LookupPanel
-from explorer.session.intents import AskHeads, SelectCell
+from explorer.session.corpus import roles_view
+from explorer.session.intents import AskHeads, ColourByRole, SelectCell
 from explorer.widgets import asking
 from explorer.window.script import ScriptWindow
 from explorer.window.window import MainWindow
@@ -124,6 +125,18 @@ def test_the_button_of_all_heads_shows_what_the_heads_are_coloured_by(window: Ma
     for line in (*lines["images"], *lines["scores"]):
         assert line.computed == pytest.approx(line.shown, abs=1e-6), line
     assert lines["scores"][0].shown == view.scores.max()
+    script.close()
+    settle(window)
+    window.session.dispatch(ColourByRole("breadth"))
+    wait_until(lambda: (found := roles_view(window.session.state)) is not None and found.done == 1)
+    QTest.mouseClick(panel.code_button, Qt.MouseButton.LeftButton)
+    script = script_of(window)
+    assert "how broadly each head attends, over 32 texts" in script.title.text()
+    found = roles_view(window.session.state)
+    assert found is not None
+    first = printed({"role": script.code}, tmp_path)["role"][0]
+    assert first.shown == found.ranked("breadth", 1)[0][2]
+    assert first.computed == pytest.approx(first.shown, abs=2e-6)
     script.close()
     settle(window)
 
