@@ -162,10 +162,10 @@ class _Counting:
         """Writes the texts; lines that make one of them the model's input, and the arguments of its call."""
         script, items, model = self.script, self.items, self.model
         if isinstance(model, VisionModel):
-            lines = reading_of(script, model, [item.text.prompt for item in items])  # type: ignore[misc]
+            reading = reading_of(script, model, [str(item.text.prompt) for item in items])
             dtype = "" if model.dtype_name == "float32" else f".to(torch.{model.dtype_name})"
             made = f'pixels = processor(images=image, return_tensors="pt")["pixel_values"]{dtype}'
-            return ["path = texts[text]", *lines, made], "pixel_values=pixels"
+            return ["path = texts[text]", *reading, made], "pixel_values=pixels"
         ids = [[token.id for token in item.encoded.source or item.encoded.tokens] for item in items]
         script.rows("texts", ids, "the ids of each text")
         lines, call = ["ids = torch.tensor([texts[text]])"], "input_ids=ids"
