@@ -85,6 +85,7 @@ def _mask_function(
     """What `chain` makes of one head's trained mask."""
     device = x.query.device
     batch = 1 if x.mask is None and real is None else x.query.shape[0]
+    ends = x.keys if real is None else _ends(real)
 
     def cells(rows: Places, keys: slice) -> Tensor:
         q = places(rows, device, past)[:, None]  # (rows, 1)
@@ -99,7 +100,7 @@ def _mask_function(
             if item.paints:
                 visible = _painted(item, visible.expand(shape), rows, past, first_key + keys.start)
             else:
-                allowed = torch.as_tensor(item.allows(q, k, x.keys), device=device)  # broadcasts to (rows, keys)
+                allowed = torch.as_tensor(item.allows(q, k, ends), device=device)  # broadcasts to (rows, keys)
                 if item.replaces and real is not None:
                     visible = real[:, None, keys] & allowed
                 else:
@@ -107,6 +108,12 @@ def _mask_function(
         return visible.expand(shape)[:, None]
 
     return MaskFunction(cells, x.queries, x.keys, device, tuple(t for t in (x.mask, real) if t is not None))
+
+
+def _ends(real: Tensor) -> Tensor:
+    """How far each text of a batch goes: the keys up to its last one that is no padding, (batch, 1, 1)."""
+    places = torch.arange(1, real.shape[1] + 1, device=real.device)
+    return (real * places).amax(dim=1)[:, None, None]
 
 
 def _painted(item: Mask, visible: Tensor, rows: Places, past: int, first_key: int) -> Tensor:

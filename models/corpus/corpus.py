@@ -125,6 +125,12 @@ def read_corpus(
     return reading.view()
 
 
+def edits_of(model: Model, interventions: Sequence[Intervention]) -> tuple[Intervention, ...]:
+    """What is changed, with the stack that predicts where a part's stack was not named."""
+    stack = model.info.predicting_stack
+    return tuple(item.of_stack(stack) if isinstance(item, Skip) else item for item in interventions)
+
+
 class _OfSite:
     """Sums of one site."""
 
@@ -170,8 +176,7 @@ class CorpusReading:
                 f"There is no question “{asked}”. It is {', '.join(sorted(_PATTERN_NAMES))}, or {WORD}… with a token."
             )
         self._model, self._question, self.path, self._interventions = model, question, path, interventions
-        stack = model.info.predicting_stack
-        self._edits = tuple(item.of_stack(stack) if isinstance(item, Skip) else item for item in interventions)
+        self._edits = edits_of(model, interventions)
         self._stream = TextStream(path)
         self.name = self._stream.name
         self._sides = Sides(model)

@@ -104,7 +104,7 @@ class Mask:
         """Whether it lists single cells."""
         return bool(self.cells)
 
-    def allows(self, q: Any, k: Any, keys: int) -> Any:
+    def allows(self, q: Any, k: Any, keys: Any) -> Any:
         """Whether key `k` is visible to query `q` of `keys` keys: see `MaskKind.allows`. Not of a painted mask."""
         return self.definition.allows(q, k, self.window or 0, keys)
 

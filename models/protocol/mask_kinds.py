@@ -30,8 +30,11 @@ class MaskKind:
     changes: ClassVar[bool] = True  # False: the same as no mask at all
     takes_cells: ClassVar[bool] = False  # its cells are listed one by one, in place of `allows`
 
-    def allows(self, q: Places, k: Places, n: int, keys: int) -> Visible:
-        """Whether the key at place `k` is visible to the query at place `q`, in a text of `keys` keys."""
+    def allows(self, q: Places, k: Places, n: int, keys: Places) -> Visible:
+        """Whether the key at place `k` is visible to the query at place `q`, in a text of `keys` keys.
+
+        Of texts of one batch `keys` is an array, of each the keys up to its end.
+        """
         raise NotImplementedError
 
     def allows_cache(self, prompt: int, n: int, cells: Sequence[Cell]) -> bool:
@@ -75,7 +78,7 @@ class Trained(MaskKind):
     sentence = "The mask that the model learned with."
     changes = False
 
-    def allows(self, q: Places, k: Places, n: int, keys: int) -> Visible:
+    def allows(self, q: Places, k: Places, n: int, keys: Places) -> Visible:
         return True
 
     def allows_cache(self, prompt: int, n: int, cells: Sequence[Cell]) -> bool:
@@ -88,7 +91,7 @@ class Unmasked(MaskKind):
     sentence = "No mask: every token looks at all tokens, also at later ones."
     replaces = True
 
-    def allows(self, q: Places, k: Places, n: int, keys: int) -> Visible:
+    def allows(self, q: Places, k: Places, n: int, keys: Places) -> Visible:
         return True
 
 
@@ -100,7 +103,7 @@ class Causal(MaskKind):
     sentence = "No token looks at a later one, as in GPT."
     replaces = True
 
-    def allows(self, q: Places, k: Places, n: int, keys: int) -> Visible:
+    def allows(self, q: Places, k: Places, n: int, keys: Places) -> Visible:
         return k <= q
 
     def allows_cache(self, prompt: int, n: int, cells: Sequence[Cell]) -> bool:
@@ -115,7 +118,7 @@ class Padding(MaskKind):
     sentence = "The last n tokens count as padding: nobody looks at them."
     counts, example = "how many tokens at the end count as padding, which nobody looks at", 2
 
-    def allows(self, q: Places, k: Places, n: int, keys: int) -> Visible:
+    def allows(self, q: Places, k: Places, n: int, keys: Places) -> Visible:
         return k < keys - n
 
 
@@ -127,7 +130,7 @@ class Window(MaskKind):
     sentence = "A token looks at itself and the n − 1 before it, as in Mistral."
     counts, example = "how many tokens back each token may look, itself included", 8
 
-    def allows(self, q: Places, k: Places, n: int, keys: int) -> Visible:
+    def allows(self, q: Places, k: Places, n: int, keys: Places) -> Visible:
         return (k > q - n) & (k < q + n)
 
     def allows_cache(self, prompt: int, n: int, cells: Sequence[Cell]) -> bool:
@@ -140,7 +143,7 @@ class Blocks(MaskKind):
     sentence = "The text is cut into blocks of n tokens; each token looks within its own."
     counts, example = "how many tokens a block has; a token looks within its own block only", 4
 
-    def allows(self, q: Places, k: Places, n: int, keys: int) -> Visible:
+    def allows(self, q: Places, k: Places, n: int, keys: Places) -> Visible:
         return q // n == k // n
 
     def allows_cache(self, prompt: int, n: int, cells: Sequence[Cell]) -> bool:
@@ -164,7 +167,7 @@ class Prefix(MaskKind):
     counts, example = "how many tokens at the beginning may be looked at by all", 3
     replaces = True
 
-    def allows(self, q: Places, k: Places, n: int, keys: int) -> Visible:
+    def allows(self, q: Places, k: Places, n: int, keys: Places) -> Visible:
         return (k <= q) | (k < n)
 
     def allows_cache(self, prompt: int, n: int, cells: Sequence[Cell]) -> bool:

@@ -70,6 +70,17 @@ class QualityBin:
         return str(self.first) if self.first == self.last else f"{self.first} to {self.last}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownQuality(Request):
+    """What a measurement says of sentences of one length, one of which is read: to be written as PyTorch."""
+
+    printed_by: ClassVar[str] = "models.scripts.quality:write"
+    references: tuple[str, ...]  # checkpoints, one for each score
+    bin: QualityBin
+    example: int  # which of its sentences is read, from 0
+    has_bleu: bool
+
+
 @dataclass(frozen=True, slots=True)
 class QualityPart:
     """The scores of many lengths together."""

@@ -66,6 +66,7 @@ class TwoRunsRequest(RunRequest):
     lane: ClassVar[Lane] = _LANE
     activity: ClassVar[str] = "comparing the two runs"
     answered_by: ClassVar[str] = "models.two_runs.answering:answer"
+    printed_by: ClassVar[str] = "models.scripts.two_runs:write"
     no_memory: ClassVar[str] = (
         "There is not enough memory for B beside what is open. Shorten its text, or choose a smaller checkpoint for B."
     )
@@ -130,6 +131,8 @@ class SaidByBoth:
     probability_b: float
     logit_a: float
     logit_b: float
+    id_a: int | None = None  # of each run's own vocabulary, or classes; None where it has no such token
+    id_b: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -11,6 +11,7 @@ from models.forward.model import Model
 from models.forward.trace import SiteLike, Trace
 from models.protocol.errors import InputError
 from models.protocol.head import HeadRequest
+from models.protocol.values import SiteRef
 from models.scripts.heads import Head
 from models.scripts.loading import load, why_not_loaded
 from models.scripts.writing import Script
@@ -86,10 +87,15 @@ def _by_model(script: Script, head: Head) -> None:
     script.section("the computation")
     call = given_to(script, head.model, trace)
     script.line(f"with torch.no_grad():\n    out = model({call}, output_attentions=True)")
+    shape = f"({site.queries}, {site.keys}) queries down, keys across"
+    script.line(f"weights = out.{output_of(trace, site.ref)}[0, {head.head}].float()", shape)
+
+
+def output_of(trace: Trace, site: SiteRef) -> str:
+    """Where the output of transformers' model has the weights of a site: "attentions[5]", (texts, heads, q, k)."""
     name = _GIVEN[site.stack] if trace.source else "attentions"
     of_stack = [other.ref for other in trace.sites if other.stack == site.stack]
-    shape = f"({site.queries}, {site.keys}) queries down, keys across"
-    script.line(f"weights = out.{name}[{of_stack.index(site.ref)}][0, {head.head}].float()", shape)
+    return f"{name}[{of_stack.index(site)}]"
 
 
 def _from_queries_and_keys(script: Script, head: Head) -> None:

@@ -21,6 +21,8 @@ def why_not_loaded(model: Model) -> str:
         return "transformers has no such recurrent model"
     if info.put_on is not None:
         return "an adapter is merged into its weights"
+    if info.training is not None and info.training.step is not None:
+        return "its folder opens as the end of its training, and this is a step before"
     return ""
 
 

@@ -14,7 +14,7 @@ from models.protocol.interventions import Intervention
 from models.scripts.writing import Script
 
 _HOMES = {
-    **dict.fromkeys(("Adapter", "Mask", "Pair", "Positions", "Scale", "Skip"), "models"),
+    **dict.fromkeys(("Adapter", "Batch", "Mask", "Pair", "Positions", "Scale", "Skip"), "models"),
     **{"Chat": "models.protocol.chat", "Turn": "models.protocol.chat", "SiteRef": "models.protocol.values"},
 }
 _CALLED = re.compile(r"\b([A-Z]\w+)\(")

@@ -42,7 +42,7 @@ class Script:
 
     def code(self) -> str:
         """The whole script."""
-        imports = sorted(dict.fromkeys(self._imports), key=lambda line: (line.startswith("from"), line))
+        imports = sorted(_joined(self._imports), key=lambda line: (line.startswith("from"), line))
         helper = ["", *_COMPARE.split("\n")] if self._compares else []
         return "\n".join([*self._head, "", *imports, *helper, "", *self._lines, ""])
 
@@ -135,6 +135,15 @@ class Script:
             self.line(whole)
         else:
             self._lines += [f'compare("{name}", {code}, [', *(f"{_INDENT}{line}" for line in listed), "])"]
+
+
+def _joined(imports: list[str]) -> list[str]:
+    """Each line once; what comes from one module in one line."""
+    names: dict[str, set[str]] = {}
+    for line in imports:
+        module, _, named = line.partition(" import ")
+        names.setdefault(module, set()).update(named.split(", ") if named else ())
+    return [f"{module} import {', '.join(sorted(named))}" if named else module for module, named in names.items()]
 
 
 def printable(text: str) -> str:

@@ -34,11 +34,11 @@ def answer(request: TwoRunsRequest, context: Context) -> TwoRunsView:
     """As far as it is computed once a moment more was spent."""
     a = context.run(request.run)
     try:
-        begun = _begun(request, a, context)
-        context.report("Comparing all heads", begun.done)
+        compared = begun(request, a, context)
+        context.report("Comparing all heads", compared.done)
         with a.kept.unless_it_fails(TwoRuns):
-            begun.advance(a.work_per_answer, context.should_stop)
-        return begun.view(request, context.should_stop)
+            compared.advance(a.work_per_answer, context.should_stop)
+        return compared.view(request, context.should_stop)
     except BaseException as error:
         if is_out_of_memory(error):
             _forget(context)
@@ -144,7 +144,8 @@ def _run(model: Model, inputs: RunInputs, should_stop: ShouldStop, report: Repor
     return workspace.run
 
 
-def _begun(request: TwoRunsRequest, a: CurrentRun, context: Context) -> TwoRuns:
+def begun(request: TwoRunsRequest, a: CurrentRun, context: Context) -> TwoRuns:
+    """A and B as far as they are compared: as they are kept, else B is opened and run now. Raises as `other_run`."""
     kept = a.kept.get(TwoRuns)
     if kept is not None and kept.other == request.other and kept.matching == request.matching:
         return kept

@@ -103,7 +103,8 @@ def said_by_both(a: Saying, b: Saying) -> tuple[SaidByBoth, ...]:
     for i, j in dict.fromkeys(pairs):
         saying, id_ = (a, i) if i is not None else (b, j)
         assert id_ is not None
-        found.append(SaidByBoth(_label(saying, id_), *_share(a, i), *_share(b, j), *_logit(a, i), *_logit(b, j)))
+        numbers = (*_share(a, i), *_share(b, j), *_logit(a, i), *_logit(b, j))
+        found.append(SaidByBoth(_label(saying, id_), *numbers, i, j))
     return tuple(sorted(found, key=lambda both: -_likelier(both)))
 
 

@@ -20,7 +20,7 @@ from models.protocol.cell import AdditiveScore, CellRequest, CellView
 from models.protocol.errors import InputError
 from models.protocol.interventions import Mask, Positions, applies, precedence
 from models.protocol.skip import describe_skip, head_skip
-from models.protocol.values import Candidate, Site
+from models.protocol.values import Candidate, Site, site_tokens
 from models.textbook.transformer import MultiHeadAttention
 from models.views.candidates import label_of, likeliest
 from models.views.recurrent import NO_STREAM, score_of
@@ -190,13 +190,19 @@ def mask_reason(trace: Trace, site: Site, head: int, query: int, key: int, maske
             if masked:
                 return f"mask “{item.label}”"
             return f"opened by the mask “{item.label}”" if later else ""
-        elif masked and not item.allows(query, key, site.keys):
+        elif masked and not item.allows(query, key, site.keys - _padded_at_end(trace, site)):
             return f"mask “{item.label}”"
     if not masked:
         return ""
     if later:
         return "causal: it comes later"
     return "it lies in a chunk before this one" if chunked else "sliding window: it is too far away"
+
+
+def _padded_at_end(trace: Trace, site: Site) -> int:
+    """How many of the keys fill the text up to the length of its batch, behind its end."""
+    keys = site_tokens(trace, site)[1]
+    return next((i for i, token in enumerate(reversed(keys)) if not token.padding), 0)
 
 
 def is_rotated(model: Model, trace: Trace, site: Site) -> bool:

@@ -116,6 +116,10 @@ class ComparePanel(Panel):
             position=None if ran.masks or ran.seen is not None else predicting_position(state, ran),
         )
 
+    def prints(self, state: State) -> Request | None:
+        wanted, view = self._request(state), state.results.of(TwoRunsView)
+        return view.request if view is not None and base(view.request) == wanted else None
+
     # ----------------------------------------------------------------- what it shows
 
     def about(self, state: State) -> About:

@@ -48,6 +48,12 @@ class HitList(QListWidget):
     def hits(self) -> tuple[Hit, ...]:
         return self._shown
 
+    @property
+    def current_hit(self) -> Hit | None:
+        """The one that the keyboard is on, else the first."""
+        current = self.currentRow()
+        return self._shown[max(current, 0)] if self._shown else None
+
     def show_hits(self, hits: Sequence[Hit]) -> None:
         """The highest score first. The one that the keyboard is on stays while it is among them."""
         if tuple(hits) == self._shown:

@@ -29,6 +29,7 @@ from explorer.panels.corpus.figures import (
     why_no_score,
 )
 from explorer.panels.corpus.pages import MapPage, OnePage, OpenedLine, PlacesPage, RowsPage
+from explorer.panels.corpus.printed import printed, shown_cell, shown_distances, shown_place, shown_row
 from explorer.panels.corpus.words import (
     INVITE,
     NOT_READ,
@@ -58,6 +59,7 @@ from explorer.widgets.token_text import in_lines
 from models.corpus.saving import save_hits, save_means
 from models.protocol.corpus import CorpusRequest, CorpusView, Hit
 from models.protocol.errors import ExplorerError
+from models.protocol.request import Request
 from models.protocol.values import CheckpointInfo
 
 MAP, DISTANCE, PLACES, ROWS = range(4)
@@ -152,6 +154,19 @@ class CorpusPanel(Panel):
 
     def about(self, state: State) -> About:
         return about(state)
+
+    def prints(self, state: State) -> Request | None:
+        page, means, site, head = self.pages.current, corpus_means(state), state.selection.site, state.selection.head
+        view = means if page in (MAP, DISTANCE) else corpus_view(state)
+        if view is None or site is None or not view.texts:
+            return None
+        if page == MAP:
+            return printed(view, site, head, shown_cell(view, site, head, self.map_page.map.selection))
+        if page == DISTANCE:
+            return printed(view, site, head, shown_distances(view, site, head))
+        if page == PLACES:
+            return printed(view, site, head, shown_place(view, site, head, self.places.hits.current_hit))
+        return printed(view, site, head, shown_row(view, site, head, self.rows_page.rows.selection[0]))
 
     def render_state(self, state: State, old: State | None) -> None:
         loaded, corpus = state.results.loaded, state.document.corpus
@@ -269,6 +284,7 @@ class CorpusPanel(Panel):
     def _on_page(self, _page: int) -> None:
         self._drawn = ()
         self.render_state(self.session.state, self.session.state)
+        self.offer_script()
 
     def _choose(self, path: str) -> None:
         self.dispatch(ChooseCorpus(path))

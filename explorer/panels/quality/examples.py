@@ -69,7 +69,12 @@ class ExamplesView(QWidget):
     @property
     def example(self) -> QualityExample:
         assert self._bin is not None
-        return self._bin.examples[self._at]
+        return self._bin.examples[self.place_of_example]
+
+    @property
+    def place_of_example(self) -> int:
+        """Of the sentence that is read, among those of its length."""
+        return self._at
 
     def _go(self, step: int) -> None:
         if self._bin is not None:

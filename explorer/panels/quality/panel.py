@@ -9,7 +9,7 @@ from explorer.panels.about import About
 from explorer.panels.base import Panel
 from explorer.panels.quality.about import about
 from explorer.panels.quality.choices import DATES, TRANSLATION, QualityChoices
-from explorer.panels.quality.examples import ExamplesView
+from explorer.panels.quality.examples import ExamplesView, telling
 from explorer.panels.quality.figure import figure_of
 from explorer.panels.quality.words import (
     BLEU,
@@ -34,7 +34,8 @@ from explorer.widgets.segments import Segments
 from models.files.catalogue import DATE_MODELS, TRANSFORMER_TRANSLATOR
 from models.files.whole_files import not_written, write_whole
 from models.protocol.information import Unit
-from models.protocol.quality import QualityRequest, QualityView
+from models.protocol.quality import QualityRequest, QualityView, ShownQuality
+from models.protocol.request import Request
 from models.protocol.values import CheckpointInfo
 
 _EMPTY = (
@@ -141,6 +142,17 @@ class QualityPanel(Panel):
     def about(self, state: State) -> About:
         return about(state, self._shown, self.measure.current)
 
+    def prints(self, state: State) -> Request | None:
+        """Of the length that is chosen, else of the shortest."""
+        view, chosen = self._shown, self._chosen or 0
+        if view is None or not view.bins:
+            return None
+        bin_ = view.bins[chosen]
+        example = telling(bin_.examples) if self._chosen is None else self.examples.place_of_example
+        return ShownQuality(
+            references=view.request.references, bin=bin_, example=example, has_bleu=bool(view.request.pairs)
+        )
+
     def _show_progress(self, state: State) -> None:
         measuring, view = state.measuring is not None, state.results.of(QualityView)
         label = next((p.label for p in state.progress if p.request.lane == QualityRequest.lane), "")
@@ -178,6 +190,7 @@ class QualityPanel(Panel):
         self.how.setVisible(view is not None and bool(view.bins) and self._chosen is None)
         self.save.setEnabled(view is not None and bool(view.bins))
         self._show_examples()
+        self.offer_script()
 
     @property
     def _chosen(self) -> int | None:

@@ -15,18 +15,12 @@ from explorer.panels.lookup.panel import LookupPanel
 from explorer.session.corpus import roles_view
 from explorer.session.intents import AskHeads, ColourByRole, SelectCell
 from explorer.widgets import asking
-from explorer.window.script import ScriptWindow
 from explorer.window.window import MainWindow
 from models.protocol.cell import CellView
 from models.protocol.roles import HeadQuestion, WhichHeadsView
 from tests.explorer.real_window import panel_of, settle, wait_until
+from tests.explorer.script_window import script_of
 from tests.models.scripts.running import printed
-
-
-def script_of(window: MainWindow) -> ScriptWindow:
-    """The window beside, once it says something."""
-    wait_until(lambda: any(found.note.text() != "Writing it …" for found in window.findChildren(ScriptWindow)))
-    return window.findChildren(ScriptWindow)[0]
 
 
 def press(window: MainWindow) -> None:

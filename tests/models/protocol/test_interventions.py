@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import models
 from models.forward.model import Model
+from models.protocol.cell import CellRequest
 from models.protocol.interventions import (
     Intervention,
     Mask,
@@ -32,6 +33,7 @@ from models.protocol.interventions import (
 )
 from models.protocol.skip import Skip, head_skip, parse_skip
 from models.protocol.values import MOST, Site, SiteRef
+from models.views.cell import cell_view
 from tests.models.tiny import SENTENCE, eager
 
 TOLERANCE = 1e-5
@@ -243,6 +245,25 @@ def test_a_row_that_may_look_at_nothing_has_weights_of_0_and_finite_logits(name,
         assert masked is not None
         assert masked.all()
         assert not trace.weights(site, 0).any()
+
+
+@pytest.mark.parametrize(
+    ("kind", "padding"), [("gpt2", "right"), ("bert", "right"), ("llama", "right"), ("llama", "left")]
+)
+def test_the_last_tokens_of_a_text_are_the_same_within_a_batch(tiny_model, kind, padding):
+    """And not what fills it up to the length of the longest: a corpus is run in batches, and told as text by text."""
+    model, edits = tiny_model(kind), [Mask("padding", window=2)]
+    short = "Tom and Anna went."
+    alone = models.run(model, short, interventions=edits)
+    within = models.run(model, [SENTENCE, short], padding=padding, interventions=edits)[1]
+    real = [i for i, token in enumerate(within.tokens) if not token.padding]
+    for site in alone.sites:
+        ours = within.weights(site, 1)[np.ix_(real, real)]
+        np.testing.assert_allclose(ours, alone.weights(site, 1), atol=TOLERANCE)
+    query, site = real[-1], within.sites[0]
+    masked = cell_view(CellRequest(run=1, site=site.ref, head=1, query=query, key=real[-2]), model, within)
+    assert masked.masked
+    assert masked.reason == "mask “padding 2”"
 
 
 def test_masks_build_on_wider_ones_and_paint_comes_last(story_gpt):
