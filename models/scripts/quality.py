@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import transformers
-from transformers import AutoTokenizer
 
 from models.decoding.choosing import end_ids
 from models.forward.context import Context
@@ -14,7 +12,6 @@ from models.forward.model import Model
 from models.opening.open import open_checkpoint
 from models.protocol.quality import QualityBin, QualityExample, QualityScore, ShownQuality
 from models.protocol.work import Cancelled
-from models.quality.batching import source_ids, target_ids
 from models.quality.measurement import MOST_WRITTEN
 from models.scripts.loading import load, load_tokenizer, why_not_loaded
 from models.scripts.own_functions import open_here
@@ -83,7 +80,7 @@ def quality_script(shown: QualityBin, place: int, models: Sequence[Model], *, ha
         script.line(f"{_OF_ALL}\n\n")
     for i, model in enumerate(models):
         script.section(f"{'the computation, ' if i == 0 else 'the same '}by {model.info.name}")
-        alone = _is_by_transformers(model, examples)
+        alone = _is_by_transformers(model)
         _translate(script, model, alone=alone)
         _compare(script, model, chosen, i, place if is_whole else 0)
         if is_whole:
@@ -107,24 +104,13 @@ def _translate(script: Script, model: Model, *, alone: bool) -> None:
             "    )"
         )
         return
-    open_here(script, model, "decode", why_not_loaded(model) or "its tokenizer is set up here")
+    open_here(script, model, "decode", why_not_loaded(model) or "its class is this program's own")
     script.line(f"written = [list(decode(model, source, {MOST_WRITTEN}))[-1].text for source, _ in sentences]")
 
 
-def _is_by_transformers(model: Model, examples: Sequence[QualityExample]) -> bool:
-    """Whether transformers alone opens the model, and a tokenizer that reads and writes these sentences alike."""
-    kind: Any = type(model.module)
-    if why_not_loaded(model) or not hasattr(transformers, kind.__name__):
-        return False
-    try:
-        tokenizer: Any = AutoTokenizer.from_pretrained(model.info.folder, local_files_only=True)
-    except (OSError, ValueError):
-        return False
-    sources = [example.source for example in examples]
-    targets = [reference for example in examples for reference in example.references]
-    read: list[list[int]] = tokenizer(sources)["input_ids"]
-    wanted: list[list[int]] = tokenizer(text_target=targets)["input_ids"]
-    return read == source_ids(model, sources) and wanted == target_ids(model, targets)
+def _is_by_transformers(model: Model) -> bool:
+    """Whether transformers alone opens the model."""
+    return not why_not_loaded(model) and hasattr(transformers, type(model.module).__name__)
 
 
 def _compare(script: Script, model: Model, chosen: QualityExample, i: int, place: int) -> None:

@@ -74,7 +74,7 @@ def test_compare_shows_lines_that_give_its_difference(
     window.session.dispatch(PutIntervention(Scale(0.5)))
     settle(window)
     code = code_of(window, compare)
-    assert "Scale(factor=0.5)" in code
+    assert "Scale(factor=0.5" in code
     edited = window.session.state.results.of(TwoRunsView)
     assert edited is not None
     assert edited.maps is not None
