@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PySide6.QtWidgets import QPushButton, QWidget
+from PySide6.QtWidgets import QWidget
 
 from explorer.panels.playground.panel import CURVES, ONE_BATCH, PlaygroundPanel
 from explorer.session.intents import Train
 from explorer.session.training import TrainingState
-from explorer.window.script import ScriptWindow
 from explorer.window.window import MainWindow
 from models.protocol.training_messages import Asked
-from tests.explorer.real_window import click, opened_window, panel_of, settle, wait_until
+from tests.explorer.real_window import click, opened_window, panel_of, wait_until
+from tests.explorer.script_window import code_of
 from tests.models.scripts.running import printed
 
 ASKED = Asked("reverse:5", (("width", "32"), ("batch", "16")), seed=3, seconds=600.0)
@@ -29,18 +29,6 @@ def press(button: QWidget) -> None:
     click(button, button.rect().center())
 
 
-def script_of(window: MainWindow, panel: PlaygroundPanel) -> str:
-    """What the button of the panel brings, once it is there."""
-    press(panel.code_button)
-    (script,) = window.findChildren(ScriptWindow)
-    wait_until(lambda: bool(script.code) or "Writing" not in script.note.text())
-    assert script.code, script.note.text()
-    code: str = script.code
-    script.close()
-    settle(window)
-    return code
-
-
 def test_of_what_learns_and_of_its_next_batch(qapp, settings_folder, tmp_path: Path) -> None:
     with opened_window() as window:
         window.dock_host.raise_panel("playground")
@@ -48,13 +36,12 @@ def test_of_what_learns_and_of_its_next_batch(qapp, settings_folder, tmp_path: P
         window.session.dispatch(Train(ASKED))
         press(panel.pages.button(CURVES))
         wait_until(lambda: of(window).step >= 30)  # by now its snapshots are opened one after another
-        learning = script_of(window, panel)
+        learning = code_of(window, panel)
         press(panel.pause)
         wait_until(lambda: of(window).phase == "paused" and of(window).snapshot == of(window).step)
         press(panel.pages.button(ONE_BATCH))
         wait_until(panel.code_button.isEnabled)
-        batch = script_of(window, panel)
-        assert isinstance(panel.pause, QPushButton)
+        batch = code_of(window, panel)
         curves, found = of(window).curves, of(window).dissection
         assert found is not None
         # by the clock it would take ten minutes: the first steps say enough
