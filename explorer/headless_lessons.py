@@ -134,7 +134,7 @@ def _said_otherwise(window: MainWindow, guide: LessonGuide) -> str:
     ask = step.ask
     if ask is None:
         return ""
-    if (ask.click or ask.cells) and not wait_within(SECONDS_TO_LAY_OUT, lambda: guide.covers.takes_clicks):
+    if (ask.click or ask.cells) and not wait_within(SECONDS_TO_LAY_OUT, lambda: guide.covers.guessed is not None):
         return "there is no row on screen to click in"
     if ask.options and len(ask.right_options(figures)) != 1:
         found = ", ".join(f"{name} is {figures[name]!r}" for name in sorted(figures))

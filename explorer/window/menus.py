@@ -418,6 +418,8 @@ def _lessons(window: Menued, menu: QMenu, actions: dict[str, QAction]) -> None:
     for hide, text in texts.items():
         tip = "Cover it, and let the class guess"
         _add(guesses, actions, f"predict_{hide}", text, "", partial(lessons.predict, hide), tip)
+    tip = "Bring the keyboard to the question: its covered cells, answers or field; arrows choose, Enter guesses"
+    guess = _add(menu, actions, "guess", "Guess by &keyboard", "Ctrl+G", lessons.guess, tip)
     tip = "Every answer that was given in this lesson, with what the model said"
     save = _add(menu, actions, "save_answers", "Save the ans&wers…", "", lessons.save_answers, tip)
     end = _add(menu, actions, "end_lesson", "&End the lesson", "", lessons.end)
@@ -425,6 +427,7 @@ def _lessons(window: Menued, menu: QMenu, actions: dict[str, QAction]) -> None:
     def enable() -> None:
         end.setEnabled(lessons.is_giving)
         edit_given.setEnabled(lessons.is_giving)
+        guess.setEnabled(lessons.is_giving)
         for action in (save_made, save_made_as):
             action.setEnabled(lessons.is_making)
         save.setEnabled(bool(lessons.answers))

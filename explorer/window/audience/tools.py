@@ -9,6 +9,7 @@ from PySide6.QtCore import QEvent, QObject, QPointF, QRect, QRectF, Qt, Signal
 from PySide6.QtGui import QCursor, QImage, QMouseEvent
 from PySide6.QtWidgets import QDockWidget, QMainWindow
 
+from explorer.session.hover import NOTHING
 from explorer.theme import Theme
 from explorer.window.audience.lens import lens_picture
 from explorer.window.audience.marks import FIRST_ZOOM, LEAST_ZOOM, MOST_ZOOM, ZOOM_STEP, Marks, Point, Stroke, share
@@ -113,6 +114,8 @@ class PresenterTools(QObject):
             marks = replace(marks, tool="" if marks.tool == what else what)
             if self._mouse is None:  # it has not moved yet
                 self._mouse = QPointF(self._window.mapFromGlobal(QCursor.pos()))
+            if marks.tool == "magnifier":
+                self._contents.hover.point(NOTHING)  # a lens shows what is there, and not what it points at
         self._set(marks)
         if marks.tool:
             self._set(replace(self.marks, pointer=self._pointer()))

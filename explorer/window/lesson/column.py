@@ -103,6 +103,7 @@ class LessonColumn(QWidget):
         self.back.setToolTip("The step before, as it was left (PgUp)")
         self.next.setToolTip("The next step (PgDown, or a presenter's remote)")
         self.next.setProperty("role", "primary")
+        self.next.setAutoDefault(True)  # Enter presses it, also outside of a dialog
         self.back.clicked.connect(lambda: self.moved.emit(-1))
         self.next.clicked.connect(lambda: self.moved.emit(1))
         self.score = wrapped("", "dim")

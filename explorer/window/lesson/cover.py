@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QRect, Qt
 from PySide6.QtGui import QColor, QFont, QFontInfo, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
@@ -14,9 +14,7 @@ from explorer.widgets.hatching import draw_hatching
 
 
 class Cover(QWidget):
-    """Over all of a widget, or a rectangle of it. A click says where it was, in the widget's coordinates."""
-
-    pressed = Signal(QPoint)
+    """Over all of a widget, or a rectangle of it; the mouse does not reach what is below."""
 
     def __init__(self, over: QWidget, where: Callable[[], QRect] | None = None) -> None:
         super().__init__(over)
@@ -46,7 +44,7 @@ class Cover(QWidget):
         return False
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        self.pressed.emit(self.mapToParent(event.position().toPoint()))
+        """Taken, and nothing done."""
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, QPoint, QRect, Qt, QTimer, Signal
+from PySide6.QtCore import QObject, QRect, QTimer, Signal
+from PySide6.QtWidgets import QWidget
 
 from explorer.panels.base import Place
 from explorer.session.lessons import Hide
 from explorer.session.state import Selection
 from explorer.theme import Theme
 from explorer.window.contents import Contents
+from explorer.window.lesson.cell_cover import CellCover, KeyCover, RowCover
 from explorer.window.lesson.cover import Cover
-from explorer.window.lesson.row_cover import RowCover
 
 _FOLLOW = 100
 """ms between two looks at where a covered part is: a map may be zoomed, a panel made smaller."""
@@ -29,16 +30,18 @@ _READABLE: dict[Hide, frozenset[str]] = {
 class Covers(QObject):
     """All that is covered in one window."""
 
-    clicked = Signal(int)
-    """The key of the column that was clicked in a covered row or map."""
+    chosen = Signal(int)
+    """The key of the cell that was chosen in a covered row."""
     taken = Signal(object)
-    """The keys that are clicked in a covered mask: a frozenset."""
+    """The keys that are taken in a covered mask: a frozenset."""
+    entered = Signal()
+    """Enter was pressed upon what was chosen or taken."""
 
     def __init__(self, contents: Contents) -> None:
         super().__init__(contents)
         self._contents = contents
         self._covers: list[Cover] = []
-        self._clickable: Cover | None = None  # that over cells of the map
+        self._cells: CellCover | None = None  # that over cells of the map which are guessed
         self._selection = Selection()  # what is asked about, wherever else is clicked meanwhile
         self._timer = QTimer(self)
         self._timer.setInterval(_FOLLOW)
@@ -49,9 +52,10 @@ class Covers(QObject):
         return bool(self._covers)
 
     @property
-    def takes_clicks(self) -> bool:
-        """Whether cells of the map are covered, which can be clicked."""
-        return self._clickable is not None and not self._clickable.geometry().isEmpty()
+    def guessed(self) -> QWidget | None:
+        """What covers cells that are guessed by mouse or keyboard; None where none can be seen."""
+        cells = self._cells
+        return None if cells is None or cells.geometry().isEmpty() else cells
 
     def hide(self, what: Hide, asks_cells: bool = False) -> None:
         """Cover it, in whichever panel it would be read. Of a mask the cells of its row can be clicked if asked for."""
@@ -70,11 +74,7 @@ class Covers(QObject):
             self._covers.append(Cover(readout[0], lambda: (self._place("readout") or readout)[1]))
         found = self._map_place(what) if of_cells else None
         if found is not None:
-            cover = self._over_cells(what, found, asks_cells)
-            self._covers.append(cover)
-            if what != "mask" or asks_cells:
-                self._clickable = cover
-                cover.setCursor(Qt.CursorShape.PointingHandCursor)
+            self._covers.append(self._over_cells(what, found, asks_cells))
         for cover in self._covers:
             cover.set_theme(self._contents.theme)
         self._timer.start()
@@ -83,14 +83,16 @@ class Covers(QObject):
         def where() -> QRect:
             return (self._map_place(what) or found)[1]
 
+        if not asks_cells and what != "row":
+            return Cover(found[0], where)
         if asks_cells:
-            row = RowCover(found[0], where, self._row)
-            row.changed.connect(self.taken)
-            return row
-        cover = Cover(found[0], where)
-        if what != "mask":
-            cover.pressed.connect(self._on_pressed)
-        return cover
+            self._cells = of_mask = RowCover(found[0], where, self._row)
+            of_mask.changed.connect(self.taken)
+        else:
+            self._cells = of_row = KeyCover(found[0], where, self._row)
+            of_row.chosen.connect(self.chosen)
+        self._cells.entered.connect(self.entered)
+        return self._cells
 
     def lift(self) -> None:
         """Uncover all."""
@@ -98,7 +100,7 @@ class Covers(QObject):
         for cover in self._covers:
             cover.hide()
             cover.deleteLater()
-        self._covers, self._clickable = [], None
+        self._covers, self._cells = [], None
 
     def set_theme(self, theme: Theme) -> None:
         for cover in self._covers:
@@ -133,11 +135,3 @@ class Covers(QObject):
         site = self._contents.session.state.site
         places = [self._cell(key) for key in range(0 if site is None else site.keys)]
         return [QRect() if place is None else place[1] for place in places]
-
-    def _on_pressed(self, where: QPoint) -> None:
-        site = self._contents.session.state.site
-        for key in () if site is None else range(site.keys):
-            place = self._cell(key)
-            if place is not None and place[1].left() <= where.x() <= place[1].right() + 1:
-                self.clicked.emit(key)
-                return

@@ -94,8 +94,9 @@ class LessonGuide(QObject):
         column.closed.connect(self.leave)
         column.returned.connect(lambda: self._enter(self.at))
         column.question.answered.connect(self._on_answer)
-        self.covers.clicked.connect(self._on_key)
+        self.covers.chosen.connect(self._on_key)
         self.covers.taken.connect(column.question.take_keys)
+        self.covers.entered.connect(column.question.answer)
         contents.session.changed.connect(self._on_changed)
         column.show_lesson(opened.lesson)
 
@@ -103,6 +104,8 @@ class LessonGuide(QObject):
 
     def begin(self, at: int = 0) -> None:
         self._timer.start()
+        if not self._contents.one_panel.alone:
+            self.column.next.setFocus()
         self._enter(at)
 
     def leave(self) -> None:
@@ -196,11 +199,27 @@ class LessonGuide(QObject):
         self._is_arriving = False
         self._cover()
         self._follow(self._contents.session.state)
+        if self._asks and not self._contents.one_panel.alone:  # else keys are the presenter's, until Ctrl+G
+            self.take_keyboard()
+
+    @property
+    def _asks(self) -> bool:
+        """Whether the step has a question that is not answered yet."""
+        return self.step is not None and self.step.ask is not None and self.at not in self.answers
+
+    def take_keyboard(self) -> None:
+        """Bring the keyboard to where the question of the step is answered; where there is none, to the way on."""
+        target: QWidget = self.column.next
+        if self._asks:
+            target = self.covers.guessed or self.column.question.first_answer
+        target.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        if self.column.area.isAncestorOf(target):
+            self.column.area.ensureWidgetVisible(target)
 
     def _cover(self) -> None:
         """Hide what is asked for, until it is answered."""
         step = self.step
-        if step is not None and step.ask is not None and self.at not in self.answers:
+        if step is not None and step.ask is not None and self._asks:
             self.covers.hide(step.ask.hide, step.ask.cells is not None)
 
     # what it says
@@ -262,6 +281,7 @@ class LessonGuide(QObject):
             wrong = len(places_in(str(given)) ^ places_in(truth))
             reveal = f"{site.keys - wrong:,} of {site.keys:,} cells are right.\n\n{reveal}"
         self.column.question.show_verdict(right, ask.right_options(self.figures), reveal)
+        self.take_keyboard()
         self._say(step)
         self.moved.emit()
 

@@ -115,6 +115,11 @@ class Lessons(QObject):
         if self.guide is not None:
             self.guide.leave()
 
+    def guess(self) -> None:
+        """Bring the keyboard to the question of the step."""
+        if self.guide is not None:
+            self.guide.take_keyboard()
+
     # making one
 
     @property

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRectF, QSize
-from PySide6.QtGui import QFont, QFontMetrics, QPainter, QPaintEvent, QPalette, QResizeEvent
+from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtGui import QFont, QFontMetrics, QKeyEvent, QPainter, QPaintEvent, QPalette, QResizeEvent
 from PySide6.QtWidgets import QPushButton, QSizePolicy
 
 from explorer.window.lesson.mask_picture import draw_mask
 
+_ARROWS = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_Left, Qt.Key.Key_Right)
 _AROUND = 26  # pixels of its frame and padding
 _INDENT = "     "  # of lines after the first, below the words and not the letter
 
@@ -29,6 +30,12 @@ class OptionButton(QPushButton):
     def mark_right(self) -> None:
         self._words += "   ✓"
         self._break()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Arrow keys choose: Qt moves a choice of a group by them, but does not begin one."""
+        if event.key() in _ARROWS and self.group().checkedId() < 0:
+            self.click()
+        super().keyPressEvent(event)
 
     def minimumSizeHint(self) -> QSize:
         return QSize(60, self.sizeHint().height())

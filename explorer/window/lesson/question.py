@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
     QButtonGroup,
     QFrame,
@@ -27,8 +28,8 @@ from models.protocol.facts import spans
 _FINE = 200
 """Positions of the slider of a number card."""
 
-_CLICK = "Click in the covered row, in the column of the token that you mean."
-_CELLS = "Click the cells of the row that can be seen, or drag over them. A second click takes one back."
+_CLICK = "Click in the covered row, in the column of the token that you mean; or ← → there, and Enter."
+_CELLS = "Click the cells of the row that can be seen, or drag over them; or ← → and Space there, and Enter."
 
 
 class QuestionCard(QFrame):
@@ -62,12 +63,12 @@ class QuestionCard(QFrame):
         self.word.setMaxLength(60)
         self.word.setPlaceholderText("Your word")
         self.word.textChanged.connect(lambda _: self._enable())
-        self.word.returnPressed.connect(self._reveal)
         self.clicked = wrapped(_CLICK)
         self.clicked.setTextFormat(Qt.TextFormat.PlainText)
         self.reveal = QPushButton("Reveal")
         self.reveal.setProperty("role", "primary")
-        self.reveal.clicked.connect(self._reveal)
+        self.reveal.setAutoDefault(True)  # Enter presses it, also outside of a dialog
+        self.reveal.clicked.connect(self.answer)
         self.verdict = wrapped("", "title")
         self.said = QLabel()
         self.said.setTextFormat(Qt.TextFormat.MarkdownText)
@@ -186,7 +187,25 @@ class QuestionCard(QFrame):
         for part in (self.options, self.numbers, self.word):
             part.setEnabled(on)
 
-    def _reveal(self) -> None:
+    @property
+    def first_answer(self) -> QWidget:
+        """What the keyboard answers with."""
+        ask = self._ask
+        if ask is None or not (ask.options or ask.number or ask.word):
+            return self.reveal
+        if ask.options:
+            return self._group.checkedButton() or self._group.button(0)
+        return self.slider if ask.number is not None else self.word
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Enter, in any part of the card that has no use for it, guesses what is chosen or written."""
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.answer()
+        else:
+            super().keyPressEvent(event)
+
+    def answer(self) -> None:
+        """Guess what is chosen so far, where something is and the model's own answer is there."""
         if self.reveal.isEnabled() and not self.reveal.isHidden():
             self.answered.emit(self.given)
 

@@ -9,18 +9,28 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QMouseEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QPushButton
+from PySide6.QtWidgets import QApplication, QPushButton, QWidget
 
 from explorer.panels.head_map.panel import HeadMapPanel
 from explorer.session.intents import SetText
+from explorer.window.lesson.cell_cover import KeyCover, RowCover
 from explorer.window.lesson.cover import Cover
 from explorer.window.lesson.guide import LessonGuide
-from explorer.window.lesson.row_cover import RowCover
 from explorer.window.window import MainWindow
 from models.protocol.facts import places_in
 from models.protocol.values import SiteRef
 from tests.explorer.lessons import BEGINNING
-from tests.explorer.real_window import EXAMPLE, back_to_start, opened_window, panel_of, settle, wait_until
+from tests.explorer.real_window import (
+    EXAMPLE,
+    back_to_start,
+    colour_at,
+    key,
+    opened_window,
+    panel_of,
+    picture,
+    settle,
+    wait_until,
+)
 
 LESSON = f'''{BEGINNING}
 [[step]]
@@ -170,9 +180,9 @@ def test_cells_of_a_mask_are_clicked_and_dragged_over(window: MainWindow) -> Non
     QTest.mouseClick(cover, left, none, at(2, query=7))  # of another row
     assert not question.reveal.isEnabled()
     QTest.mousePress(cover, left, none, at(0))
-    for key in (1, 2, 3, 4, 5):
+    for cell in (1, 2, 3, 4, 5):
         move = QMouseEvent(
-            QMouseEvent.Type.MouseMove, at(key).toPointF(), cover.mapToGlobal(at(key)).toPointF(), left, left, none
+            QMouseEvent.Type.MouseMove, at(cell).toPointF(), cover.mapToGlobal(at(cell)).toPointF(), left, left, none
         )
         QApplication.sendEvent(cover, move)
     QTest.mouseRelease(cover, left, none, at(5))
@@ -190,8 +200,8 @@ def test_a_cell_that_was_clicked_is_given_back(window: MainWindow) -> None:
     guide.go_to(3)
     arrive(window)
     cover = next(cover for cover in covers(window) if isinstance(cover, RowCover))
-    for key in (0, 1, 2, 3, 4, 6, 6):
-        where = heat_map.cell_rect(4, key).center().toPoint() - cover.pos()
+    for cell in (0, 1, 2, 3, 4, 6, 6):
+        where = heat_map.cell_rect(4, cell).center().toPoint() - cover.pos()
         QTest.mouseClick(cover, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, where)
     guide.column.question.reveal.click()
     assert guide.answers[3].right
@@ -330,3 +340,123 @@ def test_the_offer_of_a_tour_gives_way_to_a_lesson(window: MainWindow) -> None:
     window.lessons.begin(path)
     assert window.tour.bar.isHidden()
     arrive(window)
+
+
+# by keyboard alone
+
+
+def focus(window: MainWindow) -> QWidget:
+    there: QWidget | None = window.focusWidget()
+    assert there is not None
+    return there
+
+
+def test_a_token_of_a_covered_row_is_chosen_by_arrows_and_guessed_by_enter(window: MainWindow) -> None:
+    guide = guide_of(window)
+    wait_until(lambda: isinstance(focus(window), KeyCover))
+    cover = focus(window)
+    assert isinstance(cover, KeyCover)
+    before = picture(cover)
+    key(window, Qt.Key.Key_Return)
+    assert 0 not in guide.answers, "nothing is chosen yet"
+    for _ in range(3):
+        key(window, Qt.Key.Key_Right)
+    key(window, Qt.Key.Key_Left)
+    assert guide.column.question.given == "Tom"
+    row = cover.row()
+    chosen = picture(cover)
+    assert colour_at(chosen, row[1].center()) != colour_at(before, row[1].center()), "it is seen"
+    assert colour_at(chosen, row[4].center()) == colour_at(before, row[4].center())
+    key(window, Qt.Key.Key_End)
+    key(window, Qt.Key.Key_Right)
+    assert cover.at == 13
+    key(window, Qt.Key.Key_Home)
+    key(window, Qt.Key.Key_Right)
+    key(window, Qt.Key.Key_Return)
+    assert guide.answers[0].given == "Tom"
+    assert guide.answers[0].right is (guide.figures["most"] == "Tom")
+    assert not covers(window)
+    key(window, Qt.Key.Key_Return)
+    arrive(window)
+    assert guide.at == 1, "Enter goes on"
+
+
+def test_a_number_is_guessed_by_arrows_and_enter(window: MainWindow) -> None:
+    guide = guide_of(window)
+    guide.go_to(1)
+    arrive(window)
+    question = guide.column.question
+    wait_until(lambda: focus(window) is question.slider)
+    key(window, Qt.Key.Key_Return)
+    assert 1 not in guide.answers
+    key(window, Qt.Key.Key_Right)
+    key(window, Qt.Key.Key_Return)
+    assert guide.answers[1].given == question.number.text()
+
+
+def test_an_option_is_chosen_by_arrows_and_guessed_by_enter(window: MainWindow) -> None:
+    guide = guide_of(window)
+    guide.go_to(2)
+    arrive(window)
+    wait_until(lambda: guide.column.question.isAncestorOf(focus(window)))
+    key(window, Qt.Key.Key_Down)
+    assert guide.column.question.given_text == "Nothing"
+    key(window, Qt.Key.Key_Up)
+    assert guide.column.question.given_text == "All"
+    key(window, Qt.Key.Key_Down)
+    key(window, Qt.Key.Key_Return)
+    assert (guide.answers[2].given, guide.answers[2].right) == ("Nothing", True)
+
+
+def test_cells_of_a_mask_are_taken_by_space_and_shift(window: MainWindow) -> None:
+    guide = guide_of(window)
+    guide.go_to(3)
+    arrive(window)
+    wait_until(lambda: isinstance(focus(window), RowCover))
+    question = guide.column.question
+    key(window, Qt.Key.Key_Right)
+    key(window, Qt.Key.Key_Space)
+    for _ in range(5):
+        key(window, Qt.Key.Key_Right, Qt.KeyboardModifier.ShiftModifier)
+    assert question.given == "0–5"
+    key(window, Qt.Key.Key_Space)
+    assert question.given == "0–4"
+    key(window, Qt.Key.Key_Return)
+    assert guide.answers[3].right
+
+
+@pytest.mark.parametrize("hide", ["weight", "row", "next", "mask", "role"])
+def test_what_is_covered_on_screen_is_guessed_by_keys_alone(window: MainWindow, hide: str) -> None:
+    window.menus[f"predict_{hide}"].trigger()
+    arrive(window)
+    guide = guide_of(window)
+    window.input.text.setFocus()
+    key(window, Qt.Key.Key_G, Qt.KeyboardModifier.ControlModifier)
+    key(window, Qt.Key.Key_Right)
+    if hide == "next":
+        QTest.keyClicks(focus(window), "Tom")
+    elif hide == "mask":
+        key(window, Qt.Key.Key_Space)
+    key(window, Qt.Key.Key_Return)
+    assert 0 in guide.answers
+    assert not covers(window)
+
+
+def test_while_presenting_the_keyboard_goes_to_the_question_by_its_key(window: MainWindow) -> None:
+    guide = guide_of(window)
+    window.dock_host.go_to("map")
+    key(window, Qt.Key.Key_F5)
+    QTest.qWait(300)
+    try:
+        guide.go_to(3)
+        arrive(window)
+        assert not isinstance(window.focusWidget(), RowCover), "keys are the presenter's"
+        key(window, Qt.Key.Key_G, Qt.KeyboardModifier.ControlModifier)
+        assert isinstance(focus(window), RowCover)
+        key(window, Qt.Key.Key_Right)
+        key(window, Qt.Key.Key_Space)
+        key(window, Qt.Key.Key_Return)
+        assert 3 in guide.answers
+    finally:
+        window.presenter.end()
+        wait_until(lambda: not window.contents.one_panel.alone)
