@@ -51,6 +51,11 @@ class _Columns:
     detail: float
 
 
+def groups_beside(width: float) -> int:
+    """How many groups have room beside each other."""
+    return int((width + _GROUP_GAP) / (_NARROWEST_GROUP + _GROUP_GAP))
+
+
 class BarList(RowsWidget):
     """Bars in one group or several; groups stand beside each other where there is room.
 
@@ -107,7 +112,7 @@ class BarList(RowsWidget):
 
     def _place(self, width: float) -> tuple[list[QRectF], list[QRectF], float]:
         """Rectangles of the headings and of the rows, and the height of all."""
-        beside = max(1, min(len(self._groups), int((width + _GROUP_GAP) / (_NARROWEST_GROUP + _GROUP_GAP))))
+        beside = max(1, min(len(self._groups), groups_beside(width)))
         group_width = (width - (beside - 1) * _GROUP_GAP) / beside
         height = self._row_height()
         headings: list[QRectF] = []

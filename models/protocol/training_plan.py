@@ -25,6 +25,7 @@ class PlanView(Result):
     """`sentence` says why it cannot be trained; "" where it can.
 
     Of a checkpoint that is to go on learning, and is not open, `parameters` and rows are 0: that is found at the start.
+    Of a long text or file the rows alone are.
     """
 
     request: PlanRequest

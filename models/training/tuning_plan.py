@@ -14,10 +14,13 @@ from models.training.finetuning import check_kind, learned_count, settings_of
 from models.training.pairs_file import Source, rows_in, source_of
 from models.training.tuning_rows import data_for, rows_of
 
+_MOST_COUNTED = 1_000_000
+"""Characters: a tokenizer takes a second for so many, and all that is asked of the open model waits meanwhile."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Counted:
-    """How many rows the open model makes of a source: a file of megabytes takes seconds, and settings change often."""
+    """How many rows the open model makes of a source: a long one takes a second, and settings change often."""
 
     source: bytes  # its SHA-256
     learned: int
@@ -60,7 +63,10 @@ def _planned(request: PlanRequest, asked: AskedTuning, context: Context) -> Plan
     digest = hashlib.sha256(f"{source.file}\n{source.text}".encode("utf-8", "replace")).digest()
     counted = context.workspace.kept_of_model.get(_Counted)
     if counted is None or counted.source != digest:
-        rows = rows_of(model, data_for(model, source), settings.seed, should_stop=context.should_stop)
+        data = data_for(model, source)
+        if len(source.text) > _MOST_COUNTED:
+            return PlanView(request=request, parameters=parameters)
+        rows = rows_of(model, data, settings.seed, should_stop=context.should_stop)
         counted = _Counted(digest, len(rows.learned), len(rows.held))
         context.workspace.kept_of_model.put(counted)
     held = min(counted.held, settings.held_out)

@@ -11,6 +11,8 @@ from safetensors.torch import load_file, save_file
 
 from explorer.app import main
 from models import open_checkpoint
+from models.protocol.training_messages import AskedTuning, Begin, Ended, Save, Saved
+from tests.models.training.talk import Talk
 
 WORDS = (("dog", "cat", "bird"), ("car", "ball", "park"))
 ROWS = "\n".join(f"The {a} saw the {b}.\tEl {b} y {a}." for a in WORDS[0] for b in WORDS[1])
@@ -198,3 +200,22 @@ def test_a_classifier_says_last_also_how_many_texts_are_right(tmp_path, capfd):
         f"held-out loss before: {before[0]:.4f}, after: {after[0]:.4f}; "
         f"held-out texts right before: {before[1]:.3f}, after: {after[1]:.3f}"
     )
+
+
+def test_a_folder_that_the_window_saved_is_gone_on_with(tmp_path, capfd):
+    """Its process writes it; what comes of it is bit for bit what the command alone would have made."""
+    (tmp_path / "rows.tsv").write_text(LABELLED)
+    asked = AskedTuning("story-next", file=str(tmp_path / "rows.tsv"), seconds=None, steps=2)
+    talk = Talk()
+    talk.tell(Begin(asked, str(tmp_path / "private")))
+    talk.until(Ended)
+    talk.tell(Save(str(tmp_path / "saved")))
+    talk.until(Saved)
+    talk.close()
+    assert main(["--resume", str(tmp_path / "saved")]) == 1
+    assert "Say how far it is to go" in capfd.readouterr().err
+    assert main(["--resume", str(tmp_path / "saved"), "--steps", "3"]) == 0
+    told = ["--finetune", "story-next", "--data", str(tmp_path / "rows.tsv"), "--steps", "3"]
+    assert main([*told, "--out", str(tmp_path / "whole")]) == 0
+    weights = "model.safetensors"
+    assert (tmp_path / "saved" / weights).read_bytes() == (tmp_path / "whole" / weights).read_bytes()

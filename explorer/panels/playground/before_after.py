@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
 
 from explorer.panels.playground.pairs import Pairs
 from explorer.panels.playground.words import losses, standing
 from explorer.session.training import TrainingState
-from explorer.widgets.bar_list import BarGroup, BarList, BarRow
+from explorer.widgets.bar_list import BarGroup, BarList, BarRow, groups_beside
 from explorer.widgets.long_words import breakable
 from explorer.widgets.number_text import percent_text
 from explorer.widgets.page import wrapped
@@ -31,6 +32,8 @@ class BeforeAfter(QWidget):
         self._sides = Pairs((self.before, self.after), _TWO_COLUMNS, _GAP)
         self.classified, self.classes = wrapped(role="dim"), BarList()
         self.classes.setAccessibleName("Classes before and after")
+        self._found: Classified | None = None
+        self._is_wide = False
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(6)
@@ -53,7 +56,7 @@ class BeforeAfter(QWidget):
             label.setText(text)
             label.setVisible(bool(text))
         self.losses.setToolTip(f"The mean in nats a {training.curves.of}, over rows that it never learns from")
-        wrote = training.wrote
+        wrote, self._found = training.wrote, None
         self._sides.setVisible(isinstance(wrote, Wrote))
         for widget in (self.classified, self.classes):
             widget.setVisible(isinstance(wrote, Classified))
@@ -64,20 +67,32 @@ class BeforeAfter(QWidget):
             self.after.show_text(f"After step {wrote.step:,}", wrote.prompt, wrote.after)
         self.compare.setVisible(training.step > 0)
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if self._found is not None and self._is_wide != (groups_beside(self.width()) > 1):
+            self._show_classes(self._found)
+
     def _show_classes(self, found: Classified) -> None:
+        """Beside each other where there is room; else each class in one bar, with an outline of what it was."""
+        self._found, self._is_wide = found, groups_beside(self.width()) > 1
         texts = " · ".join(text for text in (found.prompt, found.second) if text)
         others = f" · {found.others:,} less likely classes are left out" if found.others else ""
         self.classified.setText(breakable(f"{texts}{others}"))
-        groups = [
-            BarGroup("Before", tuple(_bar(one.label, one.before) for one in found.classes)),
-            BarGroup(f"After step {found.step:,}", tuple(_bar(one.label, one.after) for one in found.classes)),
-        ]
+        after = f"After step {found.step:,}"
+        if self._is_wide:
+            before = BarGroup("Before", tuple(_bar(one.label, one.before) for one in found.classes))
+            groups = [before, BarGroup(after, tuple(_bar(one.label, one.after) for one in found.classes))]
+        else:
+            rows = tuple(_bar(one.label, one.after, one.before) for one in found.classes)
+            groups = [BarGroup(f"{after}; before: the outline", rows)]
         self.classes.set_groups(groups)
         self.classes.updateGeometry()
 
 
-def _bar(label: str, share: float) -> BarRow:
-    return BarRow(label, share, percent_text(share), tooltip=f"“{label}”: probability {share:.6g}", acts=False)
+def _bar(label: str, share: float, before: float | None = None) -> BarRow:
+    was = "" if before is None else f", was {percent_text(before)}"
+    tooltip = f"“{label}”: probability {share:.6g}" + ("" if before is None else f", was {before:.6g}")
+    return BarRow(label, share, f"{percent_text(share)}{was}", before=before, tooltip=tooltip, acts=False)
 
 
 class _Side(QWidget):

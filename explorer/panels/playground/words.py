@@ -56,6 +56,8 @@ def plan_said(plan: PlanView) -> str:
     """How large the model is, or how much of it learns, and from how much."""
     if isinstance(plan.request.asked, Asked):
         return f"A model of {plan.parameters:,} parameters."
+    if plan.parameters and not plan.rows:
+        return f"{plan.parameters:,} parameters learn. How many rows there are is found when it begins: they are many."
     if not plan.rows:
         return "How much there is to learn is found when it begins: this checkpoint is not open."
     return f"{plan.parameters:,} parameters learn from {plan.rows:,} rows; {plan.held_out:,} more are held out."

@@ -349,3 +349,18 @@ def test_a_plan_that_is_called_off_stops_between_rows():
     context = Context(Workspace(model=open_checkpoint("story-gpt")), lambda: True, lambda *_: None)
     with pytest.raises(Cancelled):
         plan.answer(PlanRequest(asked=asked(text=TABLE)), context)
+
+
+@pytest.mark.parametrize("checkpoint", ["story-gpt", "story-next"])
+def test_a_long_file_is_not_read_by_the_tokenizer_before_it_is_to_be_learned(tmp_path, monkeypatch, checkpoint):
+    """All that is asked of the open model would wait for it; what is wrong with the file's form is still said."""
+    monkeypatch.setattr("models.training.tuning_plan.rows_of", None)
+    path = tmp_path / "rows.tsv"
+    rows = "\n".join(f"{'word ' * 20}{i}\t{i % 2}" for i in range(10_000))
+    path.write_text(rows)
+    model = open_checkpoint(checkpoint)
+    view = planned(asked(checkpoint=checkpoint, text="", file=str(path)), model)
+    assert (view.sentence, view.rows) == ("", 0)
+    assert view.parameters == sum(p.numel() for p in model.module.parameters())
+    path.write_text(f"{rows}\nmore")
+    assert "line 10,001, has 1 column" in planned(asked(checkpoint=checkpoint, text="", file=str(path)), model).sentence

@@ -228,8 +228,11 @@ def test_of_a_classifier_two_texts_are_asked_for_and_its_classes_stand_side_by_s
     assert "texts a second" in result.standing.text()
     assert (result.classes.isVisible(), result.before.isVisible()) == (True, False)
     assert result.classified.text() == "Tom ran. · He fell. · 3 less likely classes are left out"
+    result.resize(700, result.height())
     said = "goes on 25.0 %, another story 75.0 %, goes on 87.5 %, another story 12.5 %"
     assert result.classes.accessibleDescription() == said
+    result.resize(400, result.height())  # where only one of the two would be in sight
+    assert result.classes.accessibleDescription() == "goes on 87.5 %, was 25.0 %, another story 12.5 %, was 75.0 %"
     assert "nats a text" in panel.about(session.state).sentences[-1]
     press(page.write)
     assert session.state.learning.command == Write("Tom ran.", "He fell.")
@@ -252,3 +255,10 @@ def test_what_the_open_classifier_reads_is_classified_where_nothing_is_typed(qtb
     QTest.keyClicks(page.prompt, "Anna slept.")
     assert (page.asked().prompt, page.asked().second) == ("Anna slept.", "")
     assert "may be left out" in page.second.placeholderText()
+
+
+def test_of_much_to_learn_from_it_is_said_that_the_rows_are_counted_later(panel, session):
+    session.arrive(PlanView(request=plans(session)[-1], parameters=514))
+    said = "514 parameters learn. How many rows there are is found when it begins: they are many."
+    assert panel.fine_tune.sentence.text() == said
+    assert panel.train.isEnabled()
