@@ -52,6 +52,7 @@ MEASURED_TOGETHER = 16
 """Held-out rows that are one batch."""
 
 _MOST_RANK = 256
+_MOST_BATCH = 1024
 _LEARNED = "learned."
 _BASE = ".base_layer"  # where peft puts the weights that it adds to
 _ADAPTER_PART = re.compile(r"\.lora_")
@@ -74,9 +75,13 @@ class TuningSettings:
     def __post_init__(self) -> None:
         if self.tuned == "lora" and not 1 <= self.rank <= _MOST_RANK:
             raise ValueError(f"the rank of an adapter is from 1 to {_MOST_RANK}, and not {self.rank}")
-        for name in ("batch", "held_out"):
+        for name in ("batch", "held_out", "snapshot_every"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}, and has to be at least 1")
+        if self.batch > _MOST_BATCH:
+            raise ValueError(f"batch is {self.batch:,}, and {_MOST_BATCH:,} rows are learned from at once at most")
+        if not (math.isfinite(self.decay) and 0 <= self.decay <= 1):
+            raise ValueError(f"decay is {self.decay}, and is from 0 to 1")
         for name in ("rate", "clip"):
             value = getattr(self, name)
             if value is not None and not (math.isfinite(value) and value > 0):

@@ -134,7 +134,10 @@ def is_tuned(folder: Path) -> bool:
 def read_tuned(folder: Path) -> TunedRecord:
     """Raises CheckpointError: no record of a fine-tuning, or a damaged one."""
     try:
-        return msgspec.convert(read_json(folder / RECORD, ""), TunedRecord)
+        record = msgspec.convert(read_json(folder / RECORD, ""), TunedRecord)
+        if not (record.finetuned.isprintable() and record.data.file.isprintable()):  # a terminal may show them
+            raise msgspec.ValidationError("it names what no file is called")
+        return record
     except (OSError, msgspec.ValidationError) as cause:
         raise CheckpointError(
             f"{folder / RECORD} describes no fine-tuning that could go on: {summary(cause)}. Fine-tune again."

@@ -51,6 +51,8 @@ def test_it_prints_the_loss_before_and_after_and_the_folder_opens(tmp_path, capf
         (["--finetune", "story-gpt", "--data", "DATA", "--set", "rate=fast"], "Rate is “fast”, and has to be a number"),
         (["--finetune", "story-gpt", "--data", "DATA", "--set", "batch=2.5"], "Batch is “2.5”, and has to be a whole"),
         (["--finetune", "story-gpt", "--data", "DATA", "--set", "rate=-1"], "Rate is -1.0, and has to be above 0"),
+        (["--finetune", "story-gpt", "--data", "DATA", "--set", "decay=2"], "Decay is 2.0, and is from 0 to 1"),
+        (["--finetune", "story-gpt", "--data", "DATA", "--set", "batch=9999"], "Batch is 9,999, and 1,024 rows"),
         (["--finetune", "story-gpt", "--data", "DATA", "--decode", "4"], "--finetune tunes a checkpoint, and --decode"),
         (["--finetune", "story-gpt", "--train", "copy"], "--train makes a model from nothing, and --finetune"),
         (["--lora", "4"], "--lora says what is fine-tuned, and --finetune is missing"),
@@ -168,6 +170,11 @@ def _record(**changes):
         (_record(finetuned="vit-cifar10"), "writes no text and tells no classes"),
         (_record(finetuned="story-gpt"), "rows.tsv, line 1, has 3 columns"),
         (_record(finetuned=[]), "describes no fine-tuning that could go on"),
+        (_record(finetuned="\x1b[2Jmodel"), "it names what no file is called"),
+        (_record(data={"file": "\x1b[2J", "sha256": ""}), "it names what no file is called"),
+        (_record(settings={"batch": 10**9}), "batch is 1,000,000,000, and 1,024 rows"),
+        (_record(settings={"snapshot_every": 0}), "snapshot_every is 0, and has to be at least 1"),
+        (_record(budget={"seconds": None, "steps": None, "spent": 0.0}), "Fine-tune again"),
     ],
 )
 def test_a_folder_that_was_changed_is_not_gone_on_with(tmp_path, tuned_folder, capfd, harm, words):
