@@ -34,6 +34,7 @@ class OtherWeightsRequest(HeadOfRunRequest):
     lane: ClassVar[Lane] = Lane("view:other-weights")
     activity: ClassVar[str] = "searching for other attention weights"
     answered_by: ClassVar[str] = "models.effects.other_weights:answer"
+    printed_by: ClassVar[str] = "models.scripts.other_weights:write"
     scope: Scope = "head"
     position: int | None = None
     epsilon: float = EPSILON

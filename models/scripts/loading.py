@@ -69,7 +69,13 @@ def load_tokenizer(script: Script, model: Model) -> None:
 
 
 def load_recurrent(script: Script, model: RecurrentModel) -> None:
-    """Lines after which `model` is the open recurrent one, of this program's own class."""
+    """Lines after which `model` is the open recurrent one, of this program's own class.
+
+    Raises:
+        InputError: it is a step of its training.
+    """
+    if model.info.training is not None and model.info.training.step is not None:
+        raise InputError(f"{model.info.name} is a step of a training, which no script can open. Go to its end.")
     script.uses("import json", "from pathlib import Path", "from safetensors.torch import load_file")
     script.uses(
         "from models.textbook.config import RecurrentConfig", "from models.textbook.recurrent import RecurrentSeq2Seq"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from models.files.training_steps import step_of
 from models.forward.current_run import CurrentRun
 from models.forward.model import Model
 from models.protocol.errors import InputError
@@ -34,8 +35,10 @@ def open_here(script: Script, model: Model, function: str, why: str) -> None:
     script.uses(f"from models import {function}, open_checkpoint")
     sentence = f"{why[0].upper()}{why[1:]}, so that this goes through functions of this program"
     script.remark(f"{sentence}: run it in the program's folder, or where it is installed.")
-    reference = info.reference
-    if Path(reference).exists():
+    at, reference = step_of(info.reference), info.reference
+    if at is not None:
+        reference = f"{at.folder.absolute()}@{at.step}"
+    elif Path(reference).exists():
         reference = str(Path(reference).absolute())
     placed = f", dtype={model.dtype_name!r}" if model.dtype_name != "float32" else ""
     script.line(f"model = open_checkpoint({reference!r}{placed})")
@@ -50,19 +53,26 @@ def written_out(script: Script, value: Any) -> str:
     return code
 
 
-def call(script: Script, function: str, run: CurrentRun, given: Mapping[str, Any]) -> None:
-    """`view = function(model, text, ...)`, with the run's target and interventions."""
-    run_too: dict[str, Any] = {} if run.written is None else {"written": run.written}
-    call_with(script, function, [run.text], {**given, **run_too}, run.trace.interventions)
+def call(script: Script, function: str, run: CurrentRun, given: Mapping[str, Any], result: str = "view") -> None:
+    """`text = ...`, and `view = function(model, text, ...)` with the run's target and interventions."""
+    script.line(f"text = {written_out(script, run.text)}")
+    named = dict(given)
+    if run.written is not None:
+        named["target" if function == "run" else "written"] = run.written
+    call_with(script, function, ["text"], named, run.trace.interventions, result)
 
 
 def call_with(
-    script: Script, function: str, texts: list[Any], given: Mapping[str, Any], interventions: tuple[Intervention, ...]
+    script: Script,
+    function: str,
+    texts: Sequence[str],
+    given: Mapping[str, Any],
+    interventions: tuple[Intervention, ...],
+    result: str = "view",
 ) -> None:
-    """The same on other texts."""
+    """The same on `texts`, each as Python."""
     named = dict(given)
     if interventions:
         named["interventions"] = interventions
-    lines = [f"    {written_out(script, text)}," for text in texts]
-    lines += [f"    {name}={written_out(script, value)}," for name, value in named.items() if value is not None]
-    script.line("\n".join([f"view = {function}(", "    model,", *lines, ")"]))
+    lines = [f"    {name}={written_out(script, value)}," for name, value in named.items() if value is not None]
+    script.line("\n".join([f"{result} = {function}(", f"    model, {', '.join(texts)},", *lines, ")"]))

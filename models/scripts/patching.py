@@ -24,7 +24,7 @@ from models.scripts.again import (
     why_not_again,
 )
 from models.scripts.heads import Head, word_of
-from models.scripts.own_functions import call_with, open_here
+from models.scripts.own_functions import call_with, open_here, written_out
 from models.scripts.patch_hooks import Patch, patched_by_hooks
 from models.scripts.writing import Script, quoted
 
@@ -117,7 +117,9 @@ def _by_own_functions(script: Script, run: CurrentRun, request: PatchColumnReque
     open_here(script, run.model, "patch", why)
     script.section("the computation")
     given = {"kind": request.kind, "align": request.align, **aimed_at(view.aim), "position": view.aim.position}
-    call_with(script, "patch", [run.text, request.other], {**given, "written": run.written}, run.trace.interventions)
+    script.line(f"text = {written_out(script, run.text)}")
+    texts = ["text", repr(request.other)]
+    call_with(script, "patch", texts, {**given, "written": run.written}, run.trace.interventions)
     if request.kind in BY_POSITION:
         script.line(f"patched = view.values[:, {request.column}]", "(blocks,)")
     else:

@@ -101,7 +101,8 @@ def _by_own_functions(script: Script, model: Model, view: InContextView, why: st
     open_here(script, model, "word_in_context", why)
     script.section("the computation")
     given: dict[str, Any] = {"starts": _starts(view), "stack": request.stack or None}
-    call_with(script, "word_in_context", [*request.texts, *request.words], given, request.interventions)
+    texts = [*map(repr, request.texts), *map(repr, request.words)]
+    call_with(script, "word_in_context", texts, given, request.interventions)
     script.show_each("cosine", "view.cosine", view.cosine.tolist())
     layer = request.layer
     script.show("any two tokens", f"view.anisotropy[{layer}]", view.anisotropy[layer])

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QScrollArea, QVBoxLay
 
 from explorer.panels.effects.value_grid import Grid, ValueGrid
 from explorer.session.effects_choices import EPSILONS, EffectsChoices
+from explorer.widgets.callout import CodeButton
 from explorer.widgets.flow_layout import FlowLayout
 from explorer.widgets.page import wrapped
 from explorer.widgets.whole_list_box import WholeListBox
@@ -28,6 +29,8 @@ class OtherWeightsPart(QWidget):
     """Another scope or bound, as fields of `EffectsChoices`."""
     switched = Signal(bool)
     """A person began the search, or stopped it."""
+    script_wanted = Signal()
+    """What was found is wanted as PyTorch."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -49,6 +52,10 @@ class OtherWeightsPart(QWidget):
         self.search.setCheckable(True)
         self.search.setToolTip(_TIP)
         self.search.clicked.connect(lambda on: self.switched.emit(on))
+        self.code = CodeButton("Other weights")
+        self.code.offer(True)
+        self.code.setToolTip("Show as PyTorch: these weights put into the model")
+        self.code.clicked.connect(lambda: self.script_wanted.emit())
         self.same, self.changed, self.limits = wrapped(), wrapped(), wrapped(role="dim")
         self.grid = ValueGrid("Other weights")
         self.area = QScrollArea()
@@ -59,7 +66,7 @@ class OtherWeightsPart(QWidget):
         self.area.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         row = QWidget()
         line = FlowLayout(row, gap=6)
-        for part in (self.search, QLabel("of"), self.scope, QLabel("answer within"), self.epsilon):
+        for part in (self.search, QLabel("of"), self.scope, QLabel("answer within"), self.epsilon, self.code):
             line.addWidget(part)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 4, 0, 0)
@@ -85,7 +92,9 @@ class OtherWeightsPart(QWidget):
         if why:
             self.show_found(None, why, "", "")
 
-    def show_found(self, grid: Grid | None, same: str, changed: str, limits: str) -> None:
+    def show_found(self, grid: Grid | None, same: str, changed: str, limits: str, has_other: bool = False) -> None:
+        """`has_other`: whether there are other weights among them."""
+        self.code.setVisible(has_other)
         for label, text in ((self.same, same), (self.changed, changed), (self.limits, limits)):
             label.setText(text)
             label.setVisible(bool(text))

@@ -37,7 +37,7 @@ from explorer.panels.effects.questions import (
     words_request,
 )
 from explorer.panels.effects.value_grid import ValueGrid
-from explorer.panels.effects.weights_shown import LIMITS, weights_grid, weights_sentences
+from explorer.panels.effects.weights_shown import LIMITS, has_other_weights, weights_grid, weights_sentences
 from explorer.panels.effects.words_page import WordsPage
 from explorer.panels.selected_head import predicting_position, site_words
 from explorer.session.hover import NOTHING, Hover, Pointed
@@ -109,6 +109,7 @@ class EffectsPanel(Panel):
         self.weights = OtherWeightsPart()
         self.weights.asked.connect(self._ask)
         self.weights.switched.connect(self._search)
+        self.weights.script_wanted.connect(self._show_weights_script)
         self.weights.grid.cell_selected.connect(lambda _row, key: self.dispatch(SelectKey(key)))
         self.words = WordsPage()
         self.words.asked.connect(self._ask)
@@ -245,7 +246,8 @@ class EffectsPanel(Panel):
         keys, unit = site_words(ran, site)[1], state.document.view.unit
         grid = weights_grid(view, site.ref, state.selection.head, keys)
         sites = [each.ref for each in ran.sites]
-        self.weights.show_found(grid, *weights_sentences(view, keys, unit, sites), LIMITS)
+        sentences = weights_sentences(view, keys, unit, sites)
+        self.weights.show_found(grid, *sentences, LIMITS, has_other_weights(view))
 
     def _render_selection(self, state: State) -> None:
         page, ran = self.pages.current, state.ran
@@ -319,6 +321,11 @@ class EffectsPanel(Panel):
         if not on:
             self.session.call_off(OtherWeightsRequest.lane)
         self._render_again()
+
+    def _show_weights_script(self) -> None:
+        request = weights_request(self.session.state)
+        if request is not None:
+            self.script_wanted.emit(request)
 
     def _head_of(self, row: int, column: int) -> tuple[SiteRef, int] | None:
         page = self.pages.current

@@ -14,6 +14,7 @@ from models.protocol.explanation import ACCOUNTS, ExplanationRequest, Explanatio
 from models.protocol.in_context import InContextAtRequest, InContextView
 from models.protocol.interventions import Intervention, Mask, Scale
 from models.protocol.lens import LensAtRequest, LensView
+from models.protocol.other_weights import OtherWeightsRequest, OtherWeightsView, Scope
 from models.protocol.patching import BY_POSITION, PatchColumnRequest, PatchRequest, PatchView
 from models.protocol.request import Request
 from models.protocol.run_inputs import RunInputs
@@ -24,6 +25,7 @@ from models.protocol.values import SiteRef
 from tests.models import textbook_folders, tiny
 from tests.models.asking import ask, failure_of, opened
 from tests.models.scripts.running import Line, printed
+from tests.models.training_folders import trained
 
 TOLERANCE = 2e-6
 """Of the largest number that a script prints: of logits of about 10, read after two products of float32."""
@@ -280,3 +282,48 @@ def test_tokens_weighed(tiny_folder, tmp_path: Path) -> None:
             values = view.of(account)
             assert values is not None
             assert [said[f"{ACCOUNTS[account]}, token {i}"] for i in range(len(values))] == values.tolist()
+
+
+def test_other_weights(tiny_folder, tmp_path: Path) -> None:
+    scripts, views = {}, {}
+    for name in ("gpt2", "llama", "gemma2", "gpt_oss", "bert", "t5", "albert", "story-gpt", "en-es"):
+        engine = engine_of(name, tiny_folder)
+        run = ran(engine, "Tom and Anna went to the", target="La casa" if name == "en-es" else None)
+        scope: Scope = "layer" if name in ("gpt_oss", "bert") else "head"
+        request = OtherWeightsRequest(run=RUN, site=run.sites[-1].ref, head=1, scope=scope)
+        ask(engine, request)
+        view = ask(engine, request)
+        assert isinstance(view, OtherWeightsView)
+        scripts[name], views[name] = script(engine, request), view
+    assert {name for name, code in scripts.items() if "modeling.eager_attention_forward" not in code} == {"albert"}
+    lines = printed(scripts, tmp_path, own_classes=True)
+    check(lines)
+    for name, view in views.items():
+        said = {line.name: line.shown for line in lines[name]}
+        assert said["divergence, nats"] == float(view.same.divergence.mean())
+        assert said["same, total variation distance"] == view.same.distance
+
+
+def test_other_weights_under_interventions_and_none_at_all(gpt, tmp_path: Path) -> None:
+    run = ran(gpt, tiny.SENTENCE, Scale(0.5, SiteRef("decoder", 5), 5))
+    request = OtherWeightsRequest(run=RUN, site=SiteRef("decoder", 5), head=5)
+    assert "No other weights were found yet" in failure_of(gpt, ScriptRequest(of=request)).sentence
+    ask(gpt, request)
+    code = script(gpt, request)
+    assert "Interventions are on" in code
+    lines = printed({"edited": code}, tmp_path, own_classes=True)
+    check(lines)
+    assert len(run.tokens) == 14
+
+
+def test_a_step_of_a_training_is_that_step(tmp_path: Path) -> None:
+    trained(tmp_path / "copy", shape="decoder")
+    scripts = {}
+    for step in (2, 6):
+        engine = opened(f"{tmp_path / 'copy'}@{step}")
+        run = ran(engine, "abcd>")
+        scripts[str(step)] = script(engine, HeadEffectRequest(run=RUN, site=run.sites[-1].ref, head=1))
+        scripts[f"{step} patch"], _ = patched(engine, other="bacd>", kind="residual", aim=Aim(), column=1)
+    lines = printed(scripts, tmp_path, own_classes=True)
+    check(lines)
+    assert lines["2"][0].shown != lines["6"][0].shown

@@ -20,6 +20,7 @@ from models.protocol.effects import EffectsView, HeadEffectRequest
 from models.protocol.explanation import ExplanationRequest
 from models.protocol.in_context import InContextAtRequest, InContextView
 from models.protocol.lens import LensAtRequest, LensView
+from models.protocol.other_weights import OtherWeightsView
 from models.protocol.patching import PatchColumnRequest
 from models.protocol.values import SiteRef
 from tests.explorer.panels.effects.words_answers import comparison
@@ -111,3 +112,28 @@ def test_the_button_of_each_page_opens_its_own_lines(tmp_path: Path) -> None:
     assert cosines == words.cosine.tolist()
     for line in (line for found in lines.values() for line in found):
         assert line.computed == pytest.approx(line.shown, abs=1e-5)
+
+
+@pytest.mark.x
+def test_weights_that_were_found_have_a_button_of_their_own(tmp_path: Path) -> None:
+    with opened_window() as window:
+        window.dock_host.raise_panel("effects")
+        settle(window)
+        panel = panel_of(window, EffectsPanel)
+        QTest.mouseClick(panel.pages.button(TOKENS), Qt.MouseButton.LeftButton)
+        wait_until(lambda: not panel.is_waiting())
+        assert not panel.weights.code.isVisible()
+        QTest.mouseClick(panel.weights.search, Qt.MouseButton.LeftButton)
+        wait_until(lambda: panel.weights.code.isVisible() and not panel.is_waiting())
+        QTest.mouseClick(panel.weights.code, Qt.MouseButton.LeftButton)
+        wait_until(lambda: any(found.code for found in window.findChildren(ScriptWindow)))
+        script = window.findChildren(ScriptWindow)[0]
+        code = script.code
+        script.close()
+        settle(window)
+        view = window.session.state.results.of(OtherWeightsView)
+    assert view is not None
+    lines = printed({"weights": code}, tmp_path)["weights"]
+    said = {line.name: line for line in lines}
+    assert said["same, total variation distance"].shown == view.same.distance
+    assert said["same, total variation distance"].computed == pytest.approx(view.same.distance, abs=1e-6)
