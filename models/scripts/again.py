@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -146,13 +146,34 @@ def aim_words(run: CurrentRun, aim: AimView) -> str:
     return f"the logit of {quoted(aim.target_label)} {where}"
 
 
-def begin(script: Script, run: CurrentRun, inputs: Mapping[str, Tensor], aim: AimView, answer: Answer) -> None:
-    """The model, what it is given, and `answer(out)`, which reads the aim from what it gives."""
+def begin(
+    script: Script,
+    run: CurrentRun,
+    inputs: Mapping[str, Tensor],
+    aim: AimView,
+    answer: Answer,
+    helpers: Callable[[Script], None] | None = None,
+    other: tuple[Mapping[str, Tensor], Answer] | None = None,
+) -> None:
+    """The model, what it is given, and `answer(out)`, which reads the aim from what it gives.
+
+    Args:
+        helpers: writes functions that the computation needs.
+        other: of another text what is given, and how the aim is read: `given_other`, `answer_other(out)`.
+    """
     load(script, run.model)
-    script.section("the text")
+    if helpers is not None:
+        helpers(script)
+    script.section("the text" if other is None else "the texts")
     give(script, inputs)
+    if other is not None:
+        give(script, other[0], "_other")
     script.section("the computation")
     script.line(f"def answer(out):\n    return {answer.code}", aim_words(run, aim))
+    script.line("")
+    if other is not None:
+        script.line(f"def answer_other(out):\n    return {other[1].code}", "the same in the other text")
+        script.line("")
 
 
 def aimed_at(aim: AimView) -> dict[str, int | str]:

@@ -77,8 +77,7 @@ def write(request: AttributionRequest, context: Context) -> Script:
         call(script, "logit_attribution", run, {**aimed_at(view.aim), "position": view.aim.position})
         _show_by_own(script, view)
         return script
-    print_stream(script)
-    begin(script, run, inputs, view.aim, read)
+    begin(script, run, inputs, view.aim, read, print_stream)
     _hooks(script, run, view, parts)
     _direction(script, view, parts)
     _sum(script, run, view, parts)

@@ -72,8 +72,7 @@ def _places(values: np.ndarray) -> list[int]:
 
 def _by_autograd(script: Script, run: CurrentRun, view: ExplanationView) -> None:
     position, tokens, width = view.aim.position, len(run.trace.tokens), run.model.info.width
-    script.line("")
-    script.line("inputs = {name: t for name, t in given.items() if name != 'input_ids'}")
+    script.line('inputs = {name: t for name, t in given.items() if name != "input_ids"}')
     script.line("embeddings = model.get_input_embeddings()(ids).detach()", f"(1, {tokens}, {width})")
     script.line("def run(embeddings):\n    return model(inputs_embeds=embeddings, **inputs, output_attentions=True)\n")
     script.line("x = embeddings.clone().requires_grad_()")

@@ -63,7 +63,6 @@ def _effect(view: EffectsView, request: HeadEffectRequest) -> float:
 
 def _by_a_hook(script: Script, run: CurrentRun, output: str, request: HeadEffectRequest, read: Answer) -> None:
     start, end = columns_of(run.trace, request.site, request.head)
-    script.line("")
     script.line(
         f"def without_head(module, args):\n"
         f"    joined = args[0].clone()  # (1, tokens, heads * {end - start}) what the heads gave, side by side\n"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from torch import Tensor, nn
@@ -11,7 +11,7 @@ from models.effects.copies import Copies
 from models.forward.current_run import CurrentRun
 from models.forward.sublayers import sublayers_of
 from models.protocol.patching import BY_POSITION, PatchColumnRequest, PatchView
-from models.scripts.again import Answer, begin, give
+from models.scripts.again import Answer, begin
 from models.scripts.eager_attention import home_of, wrap
 from models.scripts.output_matrices import columns_of, output_names
 from models.scripts.streams import blocks_code, print_stream
@@ -46,8 +46,7 @@ def patched_by_hooks(script: Script, patch: Patch) -> bool:
         own = {block for name, block in run.model.blocks if name == stack}
         if not blocks or len(own) != len(patch.view.rows):  # one that runs more than once would be changed each time
             return False
-        print_stream(script)
-        _begin(script, patch)
+        _begin(script, patch, print_stream)
         _residual(script, patch, blocks)
     elif kind in BY_POSITION:
         modules = _modules(patch, stack)
@@ -72,11 +71,9 @@ def patched_by_hooks(script: Script, patch: Patch) -> bool:
     return True
 
 
-def _begin(script: Script, patch: Patch) -> None:
-    begin(script, patch.run, patch.inputs, patch.view.aim, patch.read)
-    give(script, patch.other_inputs, "_other")
-    script.line(f"def answer_other(out):\n    return {patch.read_other.code}", "the same in the other text")
-    script.line("")
+def _begin(script: Script, patch: Patch, helpers: Callable[[Script], None] | None = None) -> None:
+    other = patch.other_inputs, patch.read_other
+    begin(script, patch.run, patch.inputs, patch.view.aim, patch.read, helpers, other)
 
 
 def _residual(script: Script, patch: Patch, blocks: str) -> None:
