@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from models.effects.explanation import answer
+from models.effects.gradients import COMPLETE
 from models.effects.rollout import _ranks, rank_correlation
 from models.forward.context import Context
 from models.forward.current_run import CurrentRun
@@ -131,6 +132,8 @@ def _integrated(script: Script, view: ExplanationView, tokens: int) -> None:
         "    between = (float(alpha) * embeddings).requires_grad_()\n"
         "    total += share * torch.autograd.grad(answer(run(between)), between)[0][0].double()"
     )
+    if view.gap > COMPLETE:
+        script.remark("the sum over tokens is not the difference yet: the gradient jumps, and rounding decides where")
     script.line('accounts["integrated"] = (total * embeddings[0].double()).sum(dim=-1)')
     script.line("with torch.no_grad():\n    baseline = answer(run(torch.zeros_like(embeddings)))")
     script.show("with all embeddings 0", "baseline", view.baseline)
