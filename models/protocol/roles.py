@@ -187,6 +187,7 @@ class RolesRequest(Request):
 class RoleRequest(RolesRequest):
     """The scores of one role, to be written as a script: answered, all roles are found."""
 
+    activity: ClassVar[str] = "asking every head for one role"
     printed_by: ClassVar[str] = "models.scripts.role:write"
     role: str
 
