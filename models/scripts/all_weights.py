@@ -1,4 +1,7 @@
-"""The weights of all heads as a script: given by the model itself, or by queries and keys as they stand."""
+"""The weights of all heads as a script: given by the model itself, or by queries and keys as they stand.
+
+Interventions on attention are put into the model's own; with others it is queries and keys.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from models.forward.current_run import CurrentRun
 from models.forward.recurrent_model import RecurrentModel
 from models.protocol.errors import InputError
 from models.protocol.values import Site
+from models.scripts.edited import edit, edits_attention_alone, put_back
 from models.scripts.inputs import given
 from models.scripts.loading import load, load_recurrent, why_not_loaded
 from models.scripts.patterns import visible_code
@@ -36,7 +40,7 @@ def all_weights(script: Script, run: CurrentRun) -> None:
         )
     if isinstance(model, RecurrentModel):
         _by_recurrent(script, model, run)
-    elif trace.interventions or why_not_loaded(model):
+    elif why_not_loaded(model) or (trace.interventions and not edits_attention_alone(run)):
         _from_queries_and_keys(script, run)
     else:
         _by_model(script, run)
@@ -54,6 +58,8 @@ def _by_model(script: Script, run: CurrentRun) -> None:
     """The model runs again, with eager attention, which gives its weights."""
     model, trace = run.model, run.trace
     load(script, model)
+    if trace.interventions:
+        edit(script, run)
     arguments, row = given(script, run)
     of_textbook = any(isinstance(module, MultiHeadAttention) for module in model.module.modules())
     if of_textbook:
@@ -67,6 +73,8 @@ def _by_model(script: Script, run: CurrentRun) -> None:
         places = {site.ref: place for place, site in enumerate(trace.sites)}
     else:
         script.line(f"with torch.no_grad():\n    out = model({arguments}, output_attentions=True)")
+    if trace.interventions:
+        put_back(script)
     script.line("weights = {}", "of each stack a list of layers: (heads, queries, keys)")
     for stack, sites in layers_of(run).items():
         if of_textbook:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from models.attention import attention
+from models.attention.inputs import AttentionInputs
 from models.protocol.values import Token
 from models.roles.sides import is_punctuation
 from models.scripts.writing import Script
@@ -113,3 +115,21 @@ def visible_code(script: Script, visible: Tensor, name: str = "visible") -> str:
                 return f"(torch.ones(n, m, dtype=torch.bool){code} & {real})"
     script.tensor(name, cells, f"({', '.join(map(str, cells.shape))}) False is hidden")
     return name
+
+
+def masks_of(script: Script, inputs: Sequence[AttentionInputs], called: str) -> list[tuple[str, str, list[int]]]:
+    """The different masks of some layers: a name, what it is in `n` and `m`, and the layers that have it.
+
+    Where no rule says it, lines with its cells are written, and both are its name.
+    """
+    found: dict[bytes, tuple[str, str, list[int]]] = {}
+    for layer, x in enumerate(inputs):
+        masked = attention.masked_cells(x)
+        cells = torch.zeros(1, x.queries, x.keys, dtype=torch.bool) if masked is None else masked[0].cpu()
+        visible = ~cells.expand(-1, x.queries, x.keys)
+        mark = visible.numpy().tobytes()
+        if mark not in found:
+            name = f"{called}_{len(found)}"
+            found[mark] = name, visible_code(script, visible, name), []
+        found[mark][2].append(layer)
+    return list(found.values())

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from models.attention import attention
-from models.attention.inputs import AttentionInputs
 from models.forward.context import Context
 from models.forward.current_run import CurrentRun
 from models.protocol.errors import InputError
@@ -16,7 +14,7 @@ from models.protocol.roles import ROLE_NAMES, HeadQuestion, WhichHeadsRequest
 from models.protocol.values import Site, Token, site_tokens
 from models.roles.which_heads import Answer, AskingHeads
 from models.scripts.all_weights import all_weights, layers_of
-from models.scripts.patterns import define_cells, tokens_of, visible_code
+from models.scripts.patterns import define_cells, masks_of, tokens_of
 from models.scripts.writing import Script, quoted
 
 SHOWN = 3
@@ -85,7 +83,8 @@ def _stack(
         if padded:
             script.line(f"real[{padded}] = False", "padding asks nothing")
     script.line(f"scores, even = torch.zeros({len(sites)}, {sites[0].heads}), torch.zeros({len(sites)})")
-    for name, (code, places) in _masks(script, trace.inputs, [trace.index(site) for site in sites]).items():
+    inputs = [trace.inputs[trace.index(site)] for site in sites]
+    for name, code, places in masks_of(script, inputs, f"{stack}_mask"):
         if name != code:
             script.line(f"{name} = {code}", "which keys each query sees")
         lines = [f"visible = {name}", f'w = weights["{stack}"][layer]  # (heads, queries, keys)', *_share(question)]
@@ -113,24 +112,6 @@ def _cells(script: Script, question: HeadQuestion, queries: Sequence[Token], key
     else:
         script.rows("painted", question.cells, "query and key of each")
         script.line("for query, key in painted:\n    cells[query, key] = True")
-
-
-def _masks(
-    script: Script, inputs: Sequence[AttentionInputs], places: Sequence[int]
-) -> dict[str, tuple[str, list[int]]]:
-    """The different masks of some layers: a name, an expression in `n` and `m`, and the layers that have it."""
-    found: dict[bytes, tuple[str, str, list[int]]] = {}
-    for layer, place in enumerate(places):
-        x = inputs[place]
-        masked = attention.masked_cells(x)
-        cells = torch.zeros(1, x.queries, x.keys, dtype=torch.bool)
-        visible = ~(cells if masked is None else masked[0].cpu().expand(-1, x.queries, x.keys))
-        mark = visible.numpy().tobytes()
-        if mark not in found:
-            name = f"mask_{len(found)}"
-            found[mark] = name, visible_code(script, visible, name), []
-        found[mark][2].append(layer)
-    return {name: (code, layers) for name, code, layers in found.values()}
 
 
 def _run_of(places: Sequence[int]) -> str:

@@ -88,7 +88,7 @@ def test_every_role_of_a_causal_model(tmp_path: Path) -> None:
     scripts = scripts_of(opened("story-gpt"), [role.name for role in ROLES])
     assert {"copy", "next", "rare", "ov-copying", "positional", "breadth", "nsubj-to-dependent"} <= set(scripts)
     assert "random tokens that come twice" in scripts["copy"]
-    few = {name: scripts[name] for name in ("copy", "special", "ov-copying", "positional", "nsubj-to-dependent")}
+    few = {name: scripts[name] for name in ("copy", "special", "ov-copying", "nsubj-to-dependent")}
     check(printed(few, tmp_path))
 
 
@@ -99,7 +99,7 @@ def test_families_on_a_file_of_texts(tiny_folder, lines: str, tmp_path: Path, ki
     roles = [role.name for role in (*PATTERNS, *MEASURES)]
     scripts = scripts_of(engine, roles, lines)
     assert {"first", "special", "breadth", "positional"} <= set(scripts)
-    check(printed(scripts, tmp_path))
+    check(printed({name: scripts[name] for name in ("special", "positional")}, tmp_path))
 
 
 def test_three_stacks(tiny_folder, lines: str, tmp_path: Path) -> None:
