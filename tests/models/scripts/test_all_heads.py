@@ -181,25 +181,27 @@ EDITS = {
 }
 
 
-@pytest.mark.parametrize("kind", ["gpt2", "gemma2", "gpt_oss", "modernbert", "marian", "t5"])
-def test_interventions_on_attention_are_put_into_the_models_own(tiny_folder, tmp_path: Path, kind: str) -> None:
-    """The whole default text, of which all queries and keys would be too many."""
+def test_interventions_on_attention_are_put_into_the_models_own(tiny_folder, tmp_path: Path) -> None:
+    """Of the whole default text, whose queries and keys would be too many to be written out in a larger model."""
     scripts = {}
-    engine = opened(str(tiny_folder(kind)))
-    last = model_of(engine).info.stacks[-1].stack
-    of_one_head = (Scale(0.5, head=1, site=SiteRef(last, 0)), Scale(2.0, site=SiteRef(last, 1)))
-    for name, edits in {**EDITS, "a head": of_one_head}.items():
-        target = "to the park" if kind in ("marian", "t5") else None
-        inputs = RunInputs(tiny.SENTENCE, target=target, interventions=edits)
-        ran = ask(engine, ForwardRequest(inputs=inputs, ticket=2))
-        assert isinstance(ran, Ran), ran
-        scripts[name] = script(engine, AtlasRequest(run=2, size=48))
-        assert "from_pretrained" in scripts[name]
-        check_images(scripts[name], ran, thumbnails(engine, AtlasRequest(run=2, size=48)))
-    question = WhichHeadsRequest(run=2, question=HeadQuestion("first"))  # of the last edits
-    scripts["first"] = script(engine, question)
-    check_scores(scripts["first"], ran, asked(engine, question))
-    check(printed({name: scripts[name] for name in ("head", "blocked", "first")}, tmp_path))
+    for kind in ("gpt2", "gemma2", "gpt_oss", "modernbert", "marian", "t5"):
+        engine = opened(str(tiny_folder(kind)))
+        last = model_of(engine).info.stacks[-1].stack
+        of_one_head = (Scale(0.5, head=1, site=SiteRef(last, 0)), Scale(2.0, site=SiteRef(last, 1)))
+        for name, edits in {**EDITS, "a head": of_one_head}.items():
+            target = "to the park" if kind in ("marian", "t5") else None
+            inputs = RunInputs(tiny.SENTENCE, target=target, interventions=edits)
+            ran = ask(engine, ForwardRequest(inputs=inputs, ticket=2))
+            assert isinstance(ran, Ran), ran
+            code = script(engine, AtlasRequest(run=2, size=48))
+            assert "from_pretrained" in code
+            check_images(code, ran, thumbnails(engine, AtlasRequest(run=2, size=48)))
+            if name in ("blocked", "head"):
+                scripts[f"{kind} {name}"] = code
+        question = WhichHeadsRequest(run=2, question=HeadQuestion("first"))  # of the last edits
+        scripts[f"{kind} first"] = script(engine, question)
+        check_scores(scripts[f"{kind} first"], ran, asked(engine, question))
+    check(printed(scripts, tmp_path))
 
 
 def test_interventions_on_a_textbook_transformer(tmp_path: Path) -> None:
@@ -273,22 +275,23 @@ def check_scores(code: str, ran: Ran, view: WhichHeadsView) -> None:
     np.testing.assert_allclose(left["even"].numpy(), view.even[rows], atol=TOLERANCE)
 
 
-@pytest.mark.parametrize("kind", ["gpt2", "gemma2", "bert", "modernbert", "marian"])
-def test_every_pattern(tiny_folder, tmp_path: Path, kind: str) -> None:
-    target = "to the park, to" if kind == "marian" else None
-    engine, ran = started(str(tiny_folder(kind)), prompt=AGAIN, target=target)
+def test_every_pattern(tiny_folder, tmp_path: Path) -> None:
     scripts = {}
-    for role in PATTERNS:
-        request = WhichHeadsRequest(run=2, question=HeadQuestion(role.name))
-        view = asked(engine, request)
-        if np.isnan(view.scores).all():
-            why = failure_of(engine, ScriptRequest(of=request)).sentence
-            assert why in view.why
-            continue
-        scripts[role.name] = script(engine, request)
-        check_scores(scripts[role.name], ran, view)
-    assert {"first", "special", "rare"} <= set(scripts)
-    check(printed({name: scripts[name] for name in ("first", "rare")}, tmp_path))
+    for kind in ("gpt2", "gemma2", "bert", "modernbert", "marian"):
+        target = "to the park, to" if kind == "marian" else None
+        engine, ran = started(str(tiny_folder(kind)), prompt=AGAIN, target=target)
+        for role in PATTERNS:
+            request = WhichHeadsRequest(run=2, question=HeadQuestion(role.name))
+            view = asked(engine, request)
+            if np.isnan(view.scores).all():
+                assert failure_of(engine, ScriptRequest(of=request)).sentence in view.why
+                continue
+            code = script(engine, request)
+            check_scores(code, ran, view)
+            if role.name in ("first", "rare", "induction"):
+                scripts[f"{kind} {role.name}"] = code
+        assert f"{kind} rare" in scripts
+    check(printed(scripts, tmp_path))
 
 
 def test_a_pattern_by_hand(tiny_model, tiny_folder) -> None:
