@@ -59,7 +59,8 @@ def edit(script: Script, run: CurrentRun) -> None:
     homes = sorted({_home(run, site) for site in trace.sites})
     script.uses("import sys")
     script.section("your interventions")
-    script.line("edits = {}", "by module: a factor a head, which keys each query sees, heads that are switched off")
+    script.remark("Of each attention: a factor a head for q . k, which keys each query sees, heads that are off.")
+    script.line("edits = {}")
     off = [item.of_stack(run.model.info.predicting_stack) for item in trace.interventions if isinstance(item, Skip)]
     heads = {(skip.site, skip.unit) for skip in off if not skip.on}
     for stack in dict.fromkeys(site.stack for site in trace.sites):
@@ -68,11 +69,11 @@ def edit(script: Script, run: CurrentRun) -> None:
         script.line(f"n, m = {sites[0].queries}, {sites[0].keys}", f"queries and keys: {stack}")
         for name, code, layers in masks_of(script, inputs, f"{stack}_mask"):
             if name != code:
-                script.line(f"{name} = {code}", f"({inputs[0].queries}, {inputs[0].keys})")
-            script.line(f"{name} = {name} if {name}.dim() == 3 else {name}[None]")
+                script.line(f"{name} = ({code})[None]", f"(1, {inputs[0].queries}, {inputs[0].keys}) True is visible")
             for layer in layers:
                 site, x = sites[layer], inputs[layer]
-                factors = [1.0] * x.heads if x.factors is None else x.factors.float().tolist()
+                of_heads = [1.0] * x.heads if x.factors is None else x.factors.float().tolist()
+                factors = f"[{of_heads[0]}] * {x.heads}" if len(set(of_heads)) == 1 else str(of_heads)
                 silent = [head for head in range(x.heads) if (site.ref, head) in heads]
                 script.line(f"edits[model.get_submodule({site.module!r})] = {factors}, {name}, {silent}")
     script.line(f"own = {{name: sys.modules[name].eager_attention_forward for name in {homes!r}}}")

@@ -17,8 +17,8 @@ from models.forward.adopted import adopt
 from models.forward.model import Model
 from models.protocol.atlas import AtlasRequest, AtlasView
 from models.protocol.batch import Batch
-from models.protocol.interventions import Mask, Scale
-from models.protocol.request import Request
+from models.protocol.interventions import Intervention, Mask, Scale
+from models.protocol.request import Request, Result
 from models.protocol.roles import PATTERNS, HeadQuestion, WhichHeadsRequest, WhichHeadsView
 from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest, Ran
@@ -172,7 +172,7 @@ def test_batches_textbook_recurrent_models_and_pictures(tiny_folder, tmp_path: P
     check(printed(scripts, tmp_path, own_classes=True))
 
 
-EDITS = {
+EDITS: dict[str, tuple[Intervention, ...]] = {
     "scale": (Scale(2.0),),
     "window": (Mask("window", window=3),),
     "open": (Mask("none"),),
@@ -184,6 +184,7 @@ EDITS = {
 def test_interventions_on_attention_are_put_into_the_models_own(tiny_folder, tmp_path: Path) -> None:
     """Of the whole default text, whose queries and keys would be too many to be written out in a larger model."""
     scripts = {}
+    ran: Result | None = None
     for kind in ("gpt2", "gemma2", "gpt_oss", "modernbert", "marian", "t5"):
         engine = opened(str(tiny_folder(kind)))
         last = model_of(engine).info.stacks[-1].stack
@@ -200,6 +201,7 @@ def test_interventions_on_attention_are_put_into_the_models_own(tiny_folder, tmp
                 scripts[f"{kind} {name}"] = code
         question = WhichHeadsRequest(run=2, question=HeadQuestion("first"))  # of the last edits
         scripts[f"{kind} first"] = script(engine, question)
+        assert isinstance(ran, Ran)
         check_scores(scripts[f"{kind} first"], ran, asked(engine, question))
     check(printed(scripts, tmp_path))
 

@@ -94,7 +94,7 @@ def test_every_role_of_a_causal_model(tmp_path: Path) -> None:
 
 def test_families_on_a_file_of_texts(tiny_folder, lines: str, tmp_path: Path) -> None:
     """Windows, chunks, soft caps, weights alone."""
-    scripts = {}
+    scripts: dict[str, str] = {}
     roles = [role.name for role in (*PATTERNS, *MEASURES)]
     for kind in ("mistral", "gemma2", "gpt_neox", "llama4", "bert", "modernbert", "deberta_v2"):
         found = scripts_of(opened(str(tiny_folder(kind))), roles, lines)
