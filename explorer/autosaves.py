@@ -5,6 +5,7 @@ A file whose process has ended was left behind: by a kill, or by a window that w
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,8 @@ from models.files.whole_files import remove_left_behind
 
 MOST_LEFT = 10
 """Files that were left behind, of which the oldest go."""
-_WINDOW = r"-[0-9]{1,6}\.attn"
+SESSION, LESSON = ".attn", ".draft"
+"""What their names end with: work in a window, and a lesson that is made in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +32,10 @@ def autosave_folder() -> Path:
     return folder() / "autosave"
 
 
-def own_path() -> Path:
+def own_path(ending: str = SESSION) -> Path:
     """A name for a window of this process that no other has."""
     for number in range(1, 1_000_000):
-        path = autosave_folder() / f"{own_mark()}-{number}.attn"
+        path = autosave_folder() / f"{own_mark()}-{number}{ending}"
         if not path.exists() and path not in _taken:
             _taken.add(path)
             return path
@@ -43,8 +45,9 @@ def own_path() -> Path:
 _taken: set[Path] = set()
 
 
-def left_behind() -> list[Left]:
+def left_behind(ending: str = SESSION) -> list[Left]:
     """Files of this computer's ended processes, the newest first. What is older than `MOST_LEFT` of them is deleted."""
+    name_ends = r"-[0-9]{1,6}" + re.escape(ending)
     found = []
     remove_left_behind(autosave_folder())
     try:
@@ -53,7 +56,7 @@ def left_behind() -> list[Left]:
         return []
     for path in entries:
         with suppress(OSError):
-            if is_left_behind(path.name, _WINDOW) and path.is_file():
+            if is_left_behind(path.name, name_ends) and path.is_file():
                 found.append(Left(path, path.stat().st_mtime))
     found.sort(key=lambda left: left.written, reverse=True)
     for old in found[MOST_LEFT:]:
@@ -64,7 +67,7 @@ def left_behind() -> list[Left]:
 
 def take(left: Left) -> Path | None:
     """Make a file that was left behind one of this process; None where another window was faster."""
-    path = own_path()
+    path = own_path(left.path.suffix)
     try:
         left.path.rename(path)
     except OSError:

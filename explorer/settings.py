@@ -65,6 +65,7 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=False):
     tour: Literal["new", "later", "never", "done"] = "new"  # what became of the offer to show the window
     tour_step: int = 0  # where it was left
     offline: bool = False  # no hub is asked
+    not_for_audience: Annotated[list[str], Meta(max_length=200)] = []  # names of panels
     view: ViewOptions = ViewOptions()
 
 

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
-from contextlib import suppress
+from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
 
 from explorer import autosaves
 from explorer.autosaves import Left
-from explorer.compute.background import Background
 from explorer.session import session_check
 from explorer.session.kept import Screen, SessionFile
 from explorer.widgets.number_text import ago
 from explorer.window.contents import Contents
+from explorer.window.kept_file import KeptFile
 from explorer.window.screen import screen_of
 from explorer.window.sessions import Sessions
 from models.files.fingerprint import title_of_reference
-from models.files.whole_files import not_written
 
-PAUSE_SECONDS = 0.4
-"""Between a step and its being written; those that come meanwhile are written with it."""
 SCREEN_SECONDS = 0.5
 """How old what is known of panels may be when a step is written."""
 
@@ -43,24 +39,23 @@ class Autosave(QObject):
         super().__init__(sessions)
         self._sessions = sessions
         self._contents, self._bar = contents, contents.offer_bar
-        self._work = Background("autosave", self)
-        self._path: Path | None = None
-        self._written: SessionFile | None = None
-        self._latest: SessionFile | None = None
-        self._is_writing = False
-        self._turns = threading.Lock()  # over the four above
-        self._ending = threading.Event()  # nothing is waited for any more
+        self._file = KeptFile(self, "autosave", autosaves.SESSION, _write, lambda: sessions.is_saved, self._on_not_kept)
         self._screen, self._seen_at = Screen(), -SCREEN_SECONDS
         self._has_failed = False
         self._left: list[tuple[str, Left]] = []
         sessions.changed.connect(self._on_changed)
-        sessions.left.connect(self._leave)
+        sessions.left.connect(self._file.leave)
         contents.dock_host.front_changed.connect(self._on_front_changed)
         self._bar.action_triggered.connect(self.go_on)
 
+    @property
+    def is_writing(self) -> bool:
+        """Whether what was done waits to be written, or is."""
+        return self._file.is_writing
+
     def offer(self) -> None:
         """Say what an ended window has left, with a button to go on with it."""
-        self._work.run(lambda: [_titled(left) for left in autosaves.left_behind()], self._on_found)
+        self._file.work.run(lambda: [_titled(left) for left in autosaves.left_behind()], self._on_found)
 
     @property
     def left(self) -> list[tuple[str, Left]]:
@@ -102,14 +97,9 @@ class Autosave(QObject):
                 return
             path, session = outcome
             self._left = [(title, other) for title, other in self._left if other is not left]
-            self._sessions.open_content(session, lambda: self._adopt(path, session))
+            self._sessions.open_content(session, lambda: self._file.adopt(path, session))
 
-        self._work.run(take, taken)
-
-    def _adopt(self, path: Path, session: SessionFile) -> None:
-        """Write to the file that was gone on with."""
-        with self._turns:
-            self._path, self._written = path, session
+        self._file.work.run(take, taken)
 
     # writing
 
@@ -119,88 +109,29 @@ class Autosave(QObject):
 
     def _on_changed(self) -> None:
         if self._sessions.is_saved:
-            self._discard()
+            self._file.discard()
             return
-        if self._path is None:
-            self._path = autosaves.own_path()
         now = time.monotonic()
         if now - self._seen_at > SCREEN_SECONDS:
             self._screen, self._seen_at = screen_of(self._contents), now
-        self._hand_over(self._sessions.content(self._screen))
+        self._file.hand_over(self._sessions.content(self._screen))
 
-    def _hand_over(self, content: SessionFile) -> None:
-        """Let the thread write `content`, or what is newer when it comes to it.
-
-        It waits there and not here: this thread may be busy for longer than may be lost.
-        """
-        with self._turns:
-            self._latest = content
-            if self._is_writing or content == self._written:
-                return
-            self._is_writing = True
-        self._work.run(self._keep_up, self._on_kept_up)
-
-    def _keep_up(self) -> None:
-        """Write the latest, again and again, until there is nothing newer. In the thread."""
-        while True:
-            self._ending.wait(PAUSE_SECONDS)
-            with self._turns:
-                content, path = self._latest, self._path
-                if content is None or path is None or content == self._written:
-                    self._is_writing = False
-                    return
-            try:
-                _write(content, path, self._work)
-            except BaseException:
-                with self._turns:
-                    self._is_writing = False
-                raise
-            with self._turns:
-                self._written = content
-
-    def _on_kept_up(self, outcome: Exception | None) -> None:
-        if isinstance(outcome, Exception):
-            log.warning("not kept: %s", outcome)
-            if not self._has_failed:
-                self._has_failed = True
-                self.failed.emit(f"What you do is not kept for the case that the program is ended. {outcome}")
-        elif self._sessions.is_saved:
-            self._discard()
-
-    def _leave(self) -> None:
-        """Another session comes on screen: what is kept of this one stays, and is offered at the next start."""
-        with self._turns:
-            self._path = self._written = self._latest = None
-
-    def _discard(self) -> None:
-        """All is in a file of the person's."""
-        with self._turns:
-            self._latest = None
-            if self._path is None or self._is_writing:
-                return
-            self._written = None
-            with suppress(OSError):
-                self._path.unlink()
+    def _on_not_kept(self, sentence: str) -> None:
+        log.warning("not kept: %s", sentence)
+        if not self._has_failed:
+            self._has_failed = True
+            self.failed.emit(f"What you do is not kept for the case that the program is ended. {sentence}")
 
     def stop(self, patience: float) -> bool:
         """Keep what is not saved, and end the thread; whether it ended within `patience` seconds."""
         if not self._sessions.is_saved:
             self._seen_at = -SCREEN_SECONDS
             self._on_changed()
-        self._ending.set()
-        ended = self._work.stop(patience, finish=True)
-        if self._sessions.is_saved:
-            self._is_writing = False
-            self._discard()
-        return ended
+        return self._file.stop(patience)
 
 
-def _write(content: SessionFile, path: Path, work: Background) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as cause:
-        raise ValueError(not_written("It", path, cause)) from cause
-    session_check.write(content, path, work.should_stop, in_a_moment=True)
+def _write(content: SessionFile, path: Path, should_stop: Callable[[], bool]) -> None:
+    session_check.write(content, path, should_stop, in_a_moment=True)
 
 
 def _titled(left: Left) -> tuple[str, Left]:

@@ -75,6 +75,8 @@ class Contents(QWidget):
         """That settings, or what is done, cannot be kept on this disk."""
         self.offer_bar = NoticeBar()
         """Work of a window that was ended, to go on with."""
+        self.lesson_bar = NoticeBar()
+        """A lesson that was made in a window that was ended, to go on with."""
         self.training_bar = NoticeBar()
         """That a model of an ended window was not saved, and where it is."""
         self.training_bar.action_triggered.connect(self._show_left_trainings)
@@ -230,7 +232,8 @@ class Contents(QWidget):
     @property
     def _bars(self) -> tuple[NoticeBar, ...]:
         """What is said of the window, and not of what the model does."""
-        return self.panel_bar, self.session_bar, self.settings_bar, self.offer_bar, self.training_bar
+        offers = self.offer_bar, self.lesson_bar, self.training_bar
+        return self.panel_bar, self.session_bar, self.settings_bar, *offers
 
     def show_script(self) -> None:
         """Show as PyTorch what the panel with the keyboard says, else the one that was brought to the front last."""

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from explorer.window.docks import DockHost
     from explorer.window.explaining import Explaining
     from explorer.window.glossary import GlossaryWindow
+    from explorer.window.lesson.kept_draft import DraftAutosave
     from explorer.window.lesson.lessons import Lessons
     from explorer.window.notes import NotesWindow
     from explorer.window.presenter import Presenter
@@ -114,6 +115,7 @@ class MainWindow(Shell):
         self._remembered = remembered.copy_of(self.settings)
         """The settings as they were read or written last."""
         self.autosave: Autosave | None = None
+        self.drafts: DraftAutosave | None = None
         self._notes: NotesWindow | None = None
         self._glossary: GlossaryWindow | None = None
         self._script: ScriptWindow | None = None
@@ -167,6 +169,8 @@ class MainWindow(Shell):
         self.presenter = Presenter(self, contents, self._set_presented_points)
         sheet = self.short_texts.sheet
         self.audience = Audience(self, contents, self.presenter, self.lessons, self.sessions, sheet)
+        self.audience.left_out = set(self.settings.not_for_audience)
+        self.audience.left_out_changed.connect(self._on_audience_chosen)
         self.top_bar.open_asked.connect(self.choose_checkpoint)
         self.input.picture_asked.connect(self.dialogs.open_picture)
         self.input.texts_asked.connect(self.dialogs.open_texts)
@@ -216,9 +220,12 @@ class MainWindow(Shell):
     def _keep_what_is_done(self) -> None:
         """Write it to a file beside the settings, and offer what an ended window has left there."""
         from explorer.window.autosave import Autosave
+        from explorer.window.lesson.kept_draft import DraftAutosave
 
         self.autosave = Autosave(self.sessions, self.contents)
-        self.autosave.failed.connect(partial(self.contents.settings_bar.show_notice, "warning"))
+        self.drafts = DraftAutosave(self.lessons, self.contents.lesson_bar)
+        for kept in (self.autosave, self.drafts):
+            kept.failed.connect(partial(self.contents.settings_bar.show_notice, "warning"))
 
     def start(self) -> None:
         """Begin to load, once what is on screen so far has been painted: the `first_session`, where there is one."""
@@ -238,8 +245,9 @@ class MainWindow(Shell):
             self.lessons.begin(lesson)
         elif session is not None:
             self.sessions.open_path(session, failed=self.session.start)
-        if self.autosave is not None:
-            self.autosave.offer()
+        for kept in (self.autosave, self.drafts):
+            if kept is not None:
+                kept.offer()
         if self._remembers:
             self.contents.training.keeps_unsaved = True
             self.contents.training.look_for_left()
@@ -402,6 +410,10 @@ class MainWindow(Shell):
         self.settings.recent_sessions = remembered.with_recent(recent, str(Path(path).absolute()))
         self._write_settings()
 
+    def _on_audience_chosen(self) -> None:
+        self.settings.not_for_audience = sorted(self.audience.left_out)
+        self._write_settings()
+
     def _fill_recent(self) -> None:
         """List the sessions opened lately, and what ended windows have left."""
         self.recent_menu.clear()
@@ -410,13 +422,13 @@ class MainWindow(Shell):
             action.setToolTip(path)
             action.setEnabled(Path(path).is_file())
             action.triggered.connect(partial(self.sessions.open_path, Path(path)))
-        left = [] if self.autosave is None else self.autosave.left
+        keepers = ("Not saved", self.autosave), ("Lesson that was not saved", self.drafts)
+        left = [(what, kept, *each) for what, kept in keepers if kept is not None for each in kept.left]
         if left and not self.recent_menu.isEmpty():
             self.recent_menu.addSeparator()
-        for title, file in left:
-            action = self.recent_menu.addAction(f"Not saved: {apart(title)}".replace("&", "&&"))
-            assert self.autosave is not None
-            action.triggered.connect(partial(self.autosave.open_left, file))
+        for what, kept, title, file in left:
+            action = self.recent_menu.addAction(f"{what}: {apart(title)}".replace("&", "&&"))
+            action.triggered.connect(partial(kept.open_left, file))
         if self.recent_menu.isEmpty():
             self.recent_menu.addAction("No session was opened yet").setEnabled(False)
         self.recent_menu.setToolTipsVisible(True)
@@ -493,8 +505,9 @@ class MainWindow(Shell):
         ended = []
         if self._is_filled:  # these have to write, which takes a moment; a checkpoint that is being read is given up
             ended.append(self.sessions.stop(WRITE_SECONDS))
-            if self.autosave is not None:
-                ended.append(self.autosave.stop(max(WRITE_SECONDS, deadline - time.monotonic())))
+            for kept in (self.autosave, self.drafts):
+                if kept is not None:
+                    ended.append(kept.stop(max(WRITE_SECONDS, deadline - time.monotonic())))
         ended += [one.stop(max(0.0, deadline - time.monotonic())) for one in running]
         return all(ended)
 

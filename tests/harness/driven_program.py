@@ -70,7 +70,7 @@ class Driven(windows.MainWindow):
         fetching = ["download"] if chooser is not None and chooser.hub.is_fetching else []
         playing = ["play"] if self.has_all_panels() and self.panel("decoding").player.playing else []
         saving = ["save"] if self.sessions._reading.isActive() else []
-        keeping = ["autosave"] if self.autosave is not None and self.autosave._is_writing else []
+        keeping = ["autosave"] if self.autosave is not None and self.autosave.is_writing else []
         return [*sorted(lane.name for lane in self.bridge.busy), *fetching, *playing, *saving, *keeping]
 
     def closes_when(self, lane: str, delay: int, how: str) -> None:

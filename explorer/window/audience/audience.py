@@ -43,6 +43,8 @@ class Audience(QObject):
 
     changed = Signal()
     """The window was opened or closed."""
+    left_out_changed = Signal()
+    """Other panels are for the audience."""
 
     def __init__(
         self,
@@ -134,6 +136,7 @@ class Audience(QObject):
     def set_shown(self, panel: str, is_shown: bool) -> None:
         """Say whether a panel is for the audience. While none that is stands in front, it keeps the picture it has."""
         (self.left_out.discard if is_shown else self.left_out.add)(panel)
+        self.left_out_changed.emit()
         self._picture.start()
 
     def set_theme(self, theme: Theme) -> None:

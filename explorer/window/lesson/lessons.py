@@ -24,6 +24,7 @@ from explorer.window.sessions import Sessions
 from models.files.whole_files import not_written, write_whole
 
 if TYPE_CHECKING:  # needed with the first lesson, and not for the window to come up
+    from explorer.session.kept_drafts import KeptDraft
     from explorer.session.lessons import Guess, OpenLesson
     from explorer.window.lesson.column import LessonColumn
     from explorer.window.lesson.guide import LessonGuide
@@ -37,6 +38,8 @@ class Lessons(QObject):
 
     changed = Signal()
     """A lesson began or ended, or an answer was given."""
+    draft_changed = Signal()
+    """The lesson that is made is another, or is saved, or let go."""
     text_size_asked = Signal(float)
     """How many times as large as the person likes it text is to be; 1 sets it back."""
 
@@ -130,11 +133,27 @@ class Lessons(QObject):
 
             self._making = Making(self._window, self._contents, self._sessions, self)
             self._making.changed.connect(self.changed)
+            self._making.edited.connect(self.draft_changed)
         return self._making
 
     @property
     def is_making(self) -> bool:
         return self._making is not None and self._making.is_on
+
+    @property
+    def unsaved(self) -> KeptDraft | None:
+        """What is made and not saved."""
+        making = self._making
+        if making is None or making.is_saved:
+            return None
+        from explorer.session.kept_drafts import KeptDraft
+
+        return KeptDraft(making.draft, making.at, "" if making.path is None else str(making.path))
+
+    def resume(self, kept: KeptDraft) -> None:
+        """Go on with a lesson that was made in a window that has ended."""
+        self.end()
+        self.making.resume(kept.draft, Path(kept.path) if kept.path else None, kept.at)
 
     @property
     def is_giving(self) -> bool:

@@ -52,6 +52,8 @@ class Making(QObject):
 
     changed = Signal()
     """A lesson is made or no longer made, or another one."""
+    edited = Signal()
+    """What is made is another, or is saved, or let go."""
 
     def __init__(self, window: QMainWindow, contents: Contents, sessions: Sessions, gives: Gives) -> None:
         super().__init__(window)
@@ -156,6 +158,7 @@ class Making(QObject):
             clicked = box.clickedButton()
             if clicked is leave or (clicked is save and self.save()):
                 self._saved = self.draft
+                self.edited.emit()
                 then()
 
         self._question = box
@@ -164,13 +167,21 @@ class Making(QObject):
 
     def _open(self, opened: OpenLesson | None = None, path: Path | None = None, at: int = 0) -> None:
         draft = Draft() if opened is None else Draft.of(opened)
+        self._take_up(draft, draft, path, at)
+
+    def resume(self, draft: Draft, path: Path | None, at: int) -> None:
+        """Go on with what an ended window had not saved; `path` is where it would have been."""
+        self._take_up(draft, Draft(steps=()), path, at)
+
+    def _take_up(self, draft: Draft, saved: Draft, path: Path | None, at: int) -> None:
         self._drafting = Drafting(draft)
-        self._saved, self.is_on = draft, True
+        self._saved, self.is_on = saved, True
         self._set_path(path if path is not None and lesson_files.is_packed(path) else None)
         self.at = min(at, len(draft.steps) - 1)
         self._show_column(True)
         self._render()
         self.changed.emit()
+        self.edited.emit()
 
     def _close(self) -> None:
         self.is_on = False
@@ -179,6 +190,7 @@ class Making(QObject):
         self._show_column(False)
         self._gives.set_text_size(1.0)
         self.changed.emit()
+        self.edited.emit()
 
     def _show_column(self, on: bool) -> None:
         self.dock.setVisible(on)
@@ -282,11 +294,13 @@ class Making(QObject):
         self.at = min(max(self.at, 0), len(self.draft.steps) - 1)
         self._render()
         self._checks.start()
+        self.edited.emit()
 
     def _change(self, draft: Draft, merge: str = "") -> None:
         self._drafting.change(draft, merge)
         self._render()
         self._checks.start()
+        self.edited.emit()
 
     # its file
 
@@ -317,6 +331,7 @@ class Making(QObject):
         self._say("info", f"The lesson is saved: {path}.")
         self._render()
         self.changed.emit()
+        self.edited.emit()
         return True
 
     def try_it(self) -> None:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QMenu
 
 from explorer import autosaves
 from explorer.autosaves import autosave_folder, left_behind
@@ -17,7 +17,7 @@ from explorer.session import attn
 from explorer.session.intents import SelectCell, SetText
 from explorer.session.kept import Kept, KeptState, SessionFile
 from explorer.session.state import Document, State
-from explorer.settings import Settings
+from explorer.settings import Settings, load
 from explorer.window.autosave import Autosave
 from explorer.window.window import MainWindow
 from models.protocol.request import Failure, Request, Result
@@ -191,7 +191,7 @@ def test_where_nothing_can_be_written_it_is_said_once_and_work_goes_on(settings_
         window.contents.settings_bar.hide()
         window.session.dispatch(SetText("Tom went home"))
         window.session.dispatch(SelectCell(0, 0))
-        keeper(window)._ending.wait(1.0)
+        keeper(window)._file.ending.wait(1.0)
         QApplication.processEvents()
         assert window.contents.settings_bar.isHidden()
 
@@ -201,6 +201,24 @@ def test_a_theme_is_written_when_it_is_chosen(settings_folder):
         window.set_theme_name("dark")
         wait_until(lambda: (settings_folder / "settings.json").exists())
         assert '"theme": "dark"' in (settings_folder / "settings.json").read_text()
+
+
+def test_which_panels_are_not_for_the_audience_comes_back(settings_folder):
+    with opened() as window:
+        window.audience.set_shown("lookup", False)
+        window.audience.set_shown("cell", False)
+        window.audience.set_shown("cell", True)
+        path = settings_folder / "settings.json"
+        wait_until(lambda: path.exists() and '"lookup"' in path.read_text())
+    settings, said = load()
+    assert not said
+    with look_put_back():
+        window = MainWindow(State(Document(text="Tom")), settings, engine_factory=NoModel)
+        assert window.audience.left_out == {"lookup"}
+        menu = next(menu for menu in window.findChildren(QMenu) if menu.title() == "What the audience &sees")
+        assert [action.text() for action in menu.actions() if not action.isChecked()] == ["Lookup"]
+        window.close()
+        destroy(window)
 
 
 def test_what_another_session_takes_the_place_of_stays(tmp_path):

@@ -152,6 +152,9 @@ def test_the_menu_says_which_panels_are_for_the_audience(window: MainWindow) -> 
     assert action.isChecked()
     action.trigger()
     assert window.audience.left_out == {"lookup"}
+    assert window.settings.not_for_audience == ["lookup"]
+    action.trigger()
+    assert window.settings.not_for_audience == []
 
 
 def test_no_notice_dialog_or_tooltip_is_a_part_of_it(presenting: MainWindow, audience: AudienceWindow) -> None:
