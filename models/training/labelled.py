@@ -85,7 +85,7 @@ def _number_of(label: str, numbers: Mapping[str, int]) -> int | None:
 
 def _unknown(columns: Sequence[str], numbers: Mapping[str, int], head: ClassHead, name: str) -> str:
     label = columns[-1]
-    if _number_of(columns[0], numbers) is not None:
+    if _number_of(columns[0], numbers) is not None or columns[0].lower() in _HEADERS:
         return f"the class comes last in each row, and here “{quoted(columns[0])}” comes first. Swap the columns."
     classes = [f"“{quoted(label)}” ({number})" for number, label in enumerate(head.labels[:_MOST_NAMED])]
     more = len(head.labels) - len(classes)

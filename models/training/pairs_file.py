@@ -61,7 +61,7 @@ class Source:
 
 def read_source(path: Path) -> Source:
     """Raises ExplorerError: no file, or one that is too large or no text."""
-    return Source(read_text(path, "as a text, or as two columns"), path.name)
+    return Source(read_text(path, "a text, or rows of columns"), path.name)
 
 
 def source_of(asked: AskedTuning) -> Source:

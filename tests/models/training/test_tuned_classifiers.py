@@ -203,6 +203,7 @@ _GOOD = "\n".join(f"text {i}\t{i % 2}" for i in range(12))
         ("a.tsv", f"{_GOOD}\nmore\t ", "line 13, has an empty column"),
         ("a.tsv", "\n".join(f"text {i}\t1" for i in range(12)), "All rows of a.tsv are of the class “another story”"),
         ("a.tsv", "one\t0\ntwo\t1\none\t1", "a.tsv has 2 different texts, too few"),
+        ("a.csv", "label,text\n1,one\n0,two", "line 1: the class comes last in each row, and here “label” comes first"),
         ("a.csv", 'one,0\n"two,1\n', "a.csv, line 2, is no CSV"),
         ("a.csv", "one, and more,0\ntwo,1", "line 2, has 2 columns: .* But line 1 has 3."),
         ("a.csv", "one, and, more,0", "line 1, has 4 columns: .* A column with commas in it stands in quotes."),
