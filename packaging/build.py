@@ -10,23 +10,20 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import lzma
 import os
 import platform
 import shutil
 import subprocess
 import sys
-import tarfile
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(1, str(Path(__file__).resolve().parent / "linux"))
 
+import archives
+import binaries
 import contents
 import icons
 import layout
@@ -45,6 +42,9 @@ def main() -> int:
     parser.add_argument(
         "--only", choices=("folder", "packages"), help="freeze and do not pack; or pack what was frozen before"
     )
+    parser.add_argument(
+        "--preset", choices=list("0123456789"), default=archives.BEST, help="of xz; 0 is soon done (%(default)s)"
+    )
     parser.add_argument("--appdir", action="store_true", help="Linux: also the folder that appimagetool packs")
     args = parser.parse_args()
     out, work = args.out.resolve(), args.work.resolve()
@@ -54,9 +54,10 @@ def main() -> int:
     print(size_table(folder))
     if args.only == "folder":
         return 0
-    packages = pack(folder, out)
+    packages = pack(folder, out, args.preset)
     if sys.platform == "linux":
         packages.append(layout.deb(folder, work / "made", out, work, contents.version()))
+        archives.compress_deb(packages[-1], args.preset)
         if args.appdir:
             print(layout.app_dir(folder, work / "made", out, contents.version()))
     packages.append(write_sbom(folder, out / f"{NAME}-{contents.version()}.cdx.json"))
@@ -82,27 +83,9 @@ def freeze(out: Path, work: Path) -> None:
     environment = {**os.environ, "ATTENTION_EXPLORER_MADE": str(made), "PYTHONHASHSEED": "0"}
     subprocess.run(command, check=True, env=environment, cwd=ROOT)
     if sys.platform == "linux":
-        strip(out / NAME)
+        binaries.remove_unneeded(out / NAME)
+        binaries.strip(out / NAME)
         add_licences_of_the_system(out / NAME)
-
-
-STRIPPED = (
-    *("torch/lib/*.so*", "libpython*.so*", "python3.*/lib-dynload/*.so"),
-    *("tokenizers/*.so", "safetensors/*.so", "yaml/*.so", "regex/*.so", "psutil/*.so"),
-)
-"""Libraries that keep symbols for debuggers. Those of numpy and pillow do too, but patchelf has changed them, and strip
-may break what it has changed."""
-
-
-def strip(folder: Path) -> None:
-    """Take those symbols out."""
-    tool = shutil.which("strip")
-    if tool is None:
-        print("strip is not installed: libraries keep their symbols")
-        return
-    inner = folder / "_internal"
-    for path in (path for pattern in STRIPPED for path in inner.glob(pattern)):
-        subprocess.run([tool, "--strip-unneeded", str(path)], check=True)
 
 
 def add_licences_of_the_system(folder: Path) -> None:
@@ -133,14 +116,14 @@ def component(path: Path) -> str:
     return parts[0].removesuffix(".libs").replace("python3.", "Python 3.")
 
 
-def pack(folder: Path, out: Path) -> list[Path]:
+def pack(folder: Path, out: Path, preset: str) -> list[Path]:
     """The folder as one file, to be unpacked anywhere."""
     name = f"{NAME}-{contents.version()}-{sys.platform}-{platform.machine().lower()}"
     if sys.platform == "win32":
         return [Path(shutil.make_archive(str(out / name), "zip", out, NAME))]
     if sys.platform == "darwin":
-        return [tar_xz(out / "Attention Explorer.app", out / f"{name}.tar.xz")]
-    return [tar_xz(folder, out / f"{name}.tar.xz")]
+        return [archives.tar_xz(out / "Attention Explorer.app", out / f"{name}.tar.xz", preset)]
+    return [archives.tar_xz(folder, out / f"{name}.tar.xz", preset)]
 
 
 def version_resource() -> str:
@@ -186,48 +169,6 @@ def write_sbom(folder: Path, path: Path) -> Path:
 def sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def tar_xz(folder: Path, path: Path) -> Path:
-    """`folder` as an archive: sorted, of nobody, of no time, so that the same files give the same bytes."""
-
-    def plain(info: tarfile.TarInfo) -> tarfile.TarInfo:
-        info.uid = info.gid = info.mtime = 0
-        info.uname = info.gname = ""
-        return info
-
-    with compressed(path) as file, tarfile.open(fileobj=file, mode="w|") as archive:
-        for found in sorted(folder.rglob("*")):
-            archive.add(found, f"{folder.name}/{found.relative_to(folder)}", recursive=False, filter=plain)
-    return path
-
-
-FILTERS = (
-    *(("--x86",) if platform.machine().lower() in ("x86_64", "amd64") else ()),  # jumps in libraries, which repeat
-    "--lzma2=preset=9",
-)
-
-
-@contextmanager
-def compressed(path: Path) -> Iterator[IO[bytes]]:
-    """A file that is compressed while it is written: by xz on all cores, or where that is not installed on one."""
-    tool = shutil.which("xz")
-    if tool is None:
-        with lzma.open(path, "wb", preset=6) as file:
-            yield file
-        return
-    # blocks are of one size, so that the number of cores does not change a byte
-    command = [tool, "--threads=0", "--block-size=256MiB", *FILTERS, "--stdout"]
-    with path.open("wb") as target:
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=target)
-        assert process.stdin is not None
-        try:
-            yield process.stdin
-        finally:
-            process.stdin.close()
-            code = process.wait()
-    if code:
-        raise subprocess.CalledProcessError(code, command)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ EXCLUDED_MODULES = (
     *("tkinter", "pydoc_data", "lib2to3", "idlelib", "turtledemo", "ensurepip", "sqlite3", "readline", "curses"),
     *("torch.utils.tensorboard", "PIL._imagingtk", "PIL.ImageTk"),
     *("PIL._avif", "PIL.AvifImagePlugin"),  # pictures are opened in the formats of models/files/pictures.py
+    *("PIL._imagingft", "PIL._imagingcms"),  # nor is text written into them, or a colour profile applied
     # Qt that is never drawn with
     *(f"PySide6.{name}" for name in ("QtQml", "QtQuick", "QtNetwork", "QtSql")),
     *(f"PySide6.{name}" for name in ("QtTest", "QtPrintSupport", "QtDesigner", "QtHelp", "QtUiTools", "QtXml")),
@@ -51,8 +52,6 @@ _UNUSED = re.compile(
     r"|PySide6/.*\.pyi$|PySide6/Assistant|torch/(test|include|share)/|torch/bin/(?!torch_shm_manager)|torch/lib/[^/]*(test|jitbackend)[^/]*$"
     r"|/tests?/(?!.*\.(so|pyd)$)|\.(h|hpp|cuh|cmake|pyi|lib|a)$|/modular_\w+\.py$"
     r"|libQt6(Qml|Quick|VirtualKeyboard|Network|Pdf|Sql|EglF[Ss])[\w.]*$"
-    # GTK's theme is not used; what it stands on is the desktop's own
-    r"|(^|/)lib(gtk-3|gdk-3|gdk_pixbuf-2|gio-2|cairo|cairo-gobject|pango\w*-1|atk-1|atk-bridge-2|atspi|epoxy)[\w.-]*\.so"
     # the build computer's, which torch would ask for by name
     r"|^libcudart\.so$"
     # lists of a distribution's files, which are other files here

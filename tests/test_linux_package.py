@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import runpy
 import shutil
+import struct
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import numpy
 import pytest
 
 from explorer.version import __version__
@@ -109,7 +112,7 @@ def test_deb_leaves_nothing_behind(
     for folder in (out, root, admin / "updates", admin / "info"):
         folder.mkdir(parents=True)
     (admin / "status").touch()
-    path = layout["deb"](*frozen, out, tmp_path / "work", __version__, "none")
+    path = layout["deb"](*frozen, out, tmp_path / "work", __version__)
     dpkg = ["dpkg", f"--instdir={root}", f"--admindir={admin}", f"--log={tmp_path / 'log'}", "--force-not-root"]
     subprocess.run([*dpkg, "--force-depends", "-i", str(path)], check=True, capture_output=True)
 
@@ -136,12 +139,86 @@ def test_same_files_give_same_deb(
     both = []
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
-        both.append(layout["deb"](*frozen, tmp_path / name, tmp_path / "work", __version__, "none").read_bytes())
+        path = layout["deb"](*frozen, tmp_path / name, tmp_path / "work", __version__)
+        runpy.run_path(str(ROOT / "packaging" / "archives.py"))["compress_deb"](path)
+        both.append(path.read_bytes())
     assert both[0] == both[1]
 
 
-def test_app_dir_starts(layout: dict[str, Callable[..., Any]], frozen: tuple[Path, Path], tmp_path: Path) -> None:
-    folder = layout["app_dir"](*frozen, tmp_path, __version__)
-    assert subprocess.run([folder / "AppRun"], check=True, capture_output=True).stdout == b"started\n"
-    for name in ("attention-explorer.desktop", "attention-explorer.png", ".DirIcon"):
-        assert (folder / name).resolve(strict=True).is_file()
+@needs("dpkg-deb")
+def test_a_compressed_deb_is_read_by_dpkg(
+    layout: dict[str, Callable[..., Any]], frozen: tuple[Path, Path], tmp_path: Path
+) -> None:
+    library = frozen[0] / "_internal" / "library.so"
+    library.write_bytes(library.read_bytes() + b"\xe8\x10\x20\x00\x00" * 100_000)  # calls, which the filter changes
+    path = layout["deb"](*frozen, tmp_path, tmp_path / "work", __version__)
+    plain = path.stat().st_size
+
+    def said_and_held(name: str) -> tuple[str, dict[str, bytes]]:
+        control = subprocess.run(["dpkg-deb", "--field", path], check=True, capture_output=True, text=True).stdout
+        subprocess.run(["dpkg-deb", "--extract", path, tmp_path / name], check=True)
+        files = (file for file in (tmp_path / name).rglob("*") if file.is_file())
+        return control, {file.relative_to(tmp_path / name).as_posix(): file.read_bytes() for file in files}
+
+    before = said_and_held("before")
+    runpy.run_path(str(ROOT / "packaging" / "archives.py"))["compress_deb"](path)
+    assert path.stat().st_size < plain / 4
+    assert said_and_held("after") == before
+    assert "usr/lib/attention-explorer/_internal/library.so" in before[1]
+
+
+@pytest.fixture(scope="module")
+def binaries() -> dict[str, Callable[..., Any]]:
+    return runpy.run_path(str(LINUX / "binaries.py"))
+
+
+def library(name: str) -> Path:
+    """One of the system's."""
+    found = next(Path("/usr/lib").glob(f"*/{name}"), None)
+    return found if found is not None else pytest.skip(f"{name} is not installed")
+
+
+@needs("readelf")
+def test_libraries_that_nothing_needs_go(binaries: dict[str, Callable[..., Any]], tmp_path: Path) -> None:
+    inner = tmp_path / "_internal"
+    (inner / "package").mkdir(parents=True)
+    shutil.copyfile(library("libfontconfig.so.1"), inner / "package" / "extension.so")
+    chain = {"libfreetype.so.6", "libpng16.so.16", "libz.so.1"}  # each is needed by the one before
+    alone = {"libdbus-1.so.3", "libpcre2-8.so.0", "libglib-2.0.so.0"}  # the last is all that needs the second
+    for name in chain | alone:
+        shutil.copyfile(library(name), inner / name)
+    shutil.copyfile(library("libz.so.1"), inner / "libpython3.11.so.1.0")  # which the program opens by its name
+    (inner / "libnothing.so").symlink_to("package/extension.so")
+    binaries["remove_unneeded"](tmp_path)
+    left = {path.name for path in inner.iterdir()}
+    assert left == {*chain, "package", "libpython3.11.so.1.0", "libnothing.so"}
+
+
+@needs("readelf")
+def test_segments_that_are_misplaced_are_seen(binaries: dict[str, Callable[..., Any]], tmp_path: Path) -> None:
+    program = Path(sys.executable).resolve()
+    assert "libc.so.6" in binaries["needed_by"]([program])
+    assert binaries["needed_by"]([]) == set()
+    assert binaries["can_be_loaded"](program)
+    moved = bytearray(program.read_bytes())
+    (table,) = struct.unpack_from("<Q", moved, 32)
+    size, count = struct.unpack_from("<HH", moved, 54)
+    loaded = next(at for at in range(table, table + size * count, size) if struct.unpack_from("<I", moved, at)[0] == 1)
+    struct.pack_into("<Q", moved, loaded + 16, struct.unpack_from("<Q", moved, loaded + 16)[0] + 8)  # its address
+    (tmp_path / "moved").write_bytes(moved)
+    assert not binaries["can_be_loaded"](tmp_path / "moved")
+
+
+@needs("readelf")
+@needs("strip")
+def test_what_is_stripped_still_loads(binaries: dict[str, Callable[..., Any]], tmp_path: Path) -> None:
+    """Of numpy's libraries, which patchelf has changed, strip breaks some."""
+    original = Path(numpy.__file__).parents[1] / "numpy.libs"
+    if not original.is_dir():
+        pytest.skip("numpy is not from a wheel")
+    libraries = shutil.copytree(original, tmp_path / "libraries")
+    binaries["strip"](libraries)
+    assert {path.name for path in libraries.iterdir()} == {path.name for path in original.iterdir()}
+    load = "import ctypes, sys; [ctypes.CDLL(name) for name in sys.argv[1:]]"
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(libraries)}
+    subprocess.run([sys.executable, "-c", load, *libraries.iterdir()], check=True, env=environment)

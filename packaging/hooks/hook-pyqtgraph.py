@@ -2,5 +2,6 @@
 
 from PyInstaller.utils.hooks import collect_data_files
 
-datas = collect_data_files("pyqtgraph", includes=["icons/**", "colors/maps/*"])
+# its own icon, in many sizes, is given to programs that let it make their QApplication
+datas = collect_data_files("pyqtgraph", includes=["icons/*", "colors/maps/*"])
 excludedimports = ["PyQt5", "PyQt6", "PySide2", "pyqtgraph.examples", "pyqtgraph.opengl", "pyqtgraph.console"]

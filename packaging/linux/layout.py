@@ -94,8 +94,11 @@ Where settings and sessions of a person lie, \\fB\\-\\-diagnose\\fR says.
 """
 
 
-def deb(folder: Path, icons: Path, out: Path, work: Path, version: str, compression: str = "xz") -> Path:
-    """Build the .deb of a built folder, owned by root, with dpkg-deb. The same files give the same bytes."""
+def deb(folder: Path, icons: Path, out: Path, work: Path, version: str) -> Path:
+    """Build the .deb of a built folder, owned by root, with dpkg-deb, not compressed (`archives.compress_deb`).
+
+    The same files give the same bytes.
+    """
     target = work / "deb"
     shutil.rmtree(target, ignore_errors=True)
     tree(folder, icons, target, version)
@@ -120,7 +123,7 @@ def deb(folder: Path, icons: Path, out: Path, work: Path, version: str, compress
     }
     _put(target / "DEBIAN" / "control", "".join(f"{key}: {value}\n" for key, value in fields.items()))
     path = out / f"{NAME}_{version}_{architecture}.deb"
-    command = ["dpkg-deb", "--root-owner-group", f"-Z{compression}", "--build", str(target), str(path)]
+    command = ["dpkg-deb", "--root-owner-group", "-Znone", "--build", str(target), str(path)]
     subprocess.run(command, check=True, env={**os.environ, "SOURCE_DATE_EPOCH": "0"}, stdout=subprocess.DEVNULL)
     shutil.rmtree(target)
     return path
