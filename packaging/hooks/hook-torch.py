@@ -14,8 +14,16 @@ _, FOLDER = get_package_paths("torch")
 _TESTS = ("test", "jitbackend", "backend_with_compiler", "aoti_custom_ops")
 
 
+# Of torch's own tests, what the rest of it imports when it is imported, or a step of an optimizer is taken.
+_USED_OF_TESTS = ("common_dtype", "logging_tensor", "distributed", "distributed.fake_pg")
+
+
 def _is_used(name: str) -> bool:
-    return not name.startswith(("torch.utils.tensorboard", "torch._vendor.quack"))
+    of_tests = name.removeprefix("torch.testing._internal.")
+    # kernels of quack are written for a compiler, cutlass, that is not in the bundle
+    return (of_tests == name or of_tests in _USED_OF_TESTS) and not name.startswith(
+        ("torch.utils.tensorboard", "torch._vendor.quack")
+    )
 
 
 def _is_read(path: Path) -> bool:
@@ -39,6 +47,7 @@ for path in Path(FOLDER).rglob("*.py"):
 
 warn_on_missing_hiddenimports = False
 hiddenimports = collect_submodules("torch", filter=_is_used)
+excludedimports = [name for name in module_collection_mode if not _is_used(name)]
 binaries = [
     (source, target)
     for source, target in collect_dynamic_libs("torch", search_patterns=[*PY_DYLIB_PATTERNS, "*.so.*"])
