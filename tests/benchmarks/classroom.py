@@ -54,8 +54,10 @@ def install(file: Path, folder: Path, seats: int) -> list[Path]:
     """The program of each seat. All hold the same files, by links."""
     first = folder / "seat 1"
     first.mkdir()
-    unpack = ["dpkg-deb", "--extract", file, first] if file.suffix == ".deb" else ["tar", "-xJf", file, "-C", first]
-    subprocess.run(unpack, check=True)
+    if file.suffix == ".deb":
+        subprocess.run(["dpkg-deb", "--extract", file, first], check=True)
+    else:
+        subprocess.run(["tar", "--xz", "--extract", "--directory", first, "--file", file], check=True)
     (program,) = (path for path in first.rglob("attention-explorer") if path.is_file() and not path.is_symlink())
     for number in range(2, seats + 1):
         subprocess.run(["cp", "--archive", "--link", first, folder / f"seat {number}"], check=True)
