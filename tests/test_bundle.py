@@ -238,7 +238,8 @@ def test_the_package_leaves_nothing_behind(folder: Path, scratch: Path, tmp_path
 @on_linux
 def test_what_is_published_is_whole(folder: Path) -> None:
     """The archive holds the built folder, and the checksums are those of the files."""
-    sums = dict(reversed(line.split("  ")) for line in packed(folder, "SHA256SUMS").read_text("utf-8").splitlines())
+    lines = packed(folder, "SHA256SUMS").read_text("utf-8").splitlines()
+    sums = {name: said for said, name in (line.split("  ") for line in lines)}
     assert {name.rpartition(".")[2] for name in sums} >= {"xz", "deb", "json"}
     for name, said in sums.items():
         with (folder.parent / name).open("rb") as file:
