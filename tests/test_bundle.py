@@ -203,7 +203,7 @@ def test_a_classroom_runs_one_installation_at_once(
     alone = ["unshare", "--map-root-user", "--net"]
     command = alone if subprocess.run([*alone, "true"], capture_output=True).returncode == 0 else []
     people = [tmp_path / f"person {number} ü" for number in range(4)]
-    started = []
+    started: list[subprocess.Popen[str]] = []
     for home in people:
         home.mkdir()
         environment = {**surroundings(home), "ATTENTION_EXPLORER_PRESETS": str(presets)}
