@@ -91,10 +91,10 @@ class Contents(QWidget):
         self._said_of_panels: tuple[str, ...] = ()
         self._is_stopped = False
         self.input.front_wanted.connect(self.dock_host.go_to)
-        self.input.script_wanted.connect(self.script_wanted)
         self.top_bar.examples.front_wanted.connect(self.dock_host.raise_panel)
         for panel in (self.input, self.top_bar.trust):
             panel.failed.connect(partial(self._on_panel_failed, panel))
+            panel.script_wanted.connect(self.script_wanted)
         for point in registry.BUILT_IN:
             if point.name in SEEN_FIRST:
                 self._open_panel(point)
@@ -237,7 +237,9 @@ class Contents(QWidget):
 
     def show_script(self) -> None:
         """Show as PyTorch what the panel with the keyboard says, else the one that was brought to the front last."""
-        panel = self._panel_here(lambda panel: False, lambda panel: panel.has_script)
+        panel: Panel | None = self._panel_here(lambda panel: False, lambda panel: panel.has_script)
+        trust = self.top_bar.trust
+        panel = trust if trust.isAncestorOf(self.window().focusWidget()) else panel
         if panel is not None:
             panel.show_script()
 

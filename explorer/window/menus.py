@@ -179,6 +179,10 @@ def _run(window: Menued, menu: QMenu, actions: dict[str, QAction]) -> None:
     _add(menu, actions, "mask", "&Mask the selected word", "Ctrl+M", panel.mask_word, "For models that fill in masks")
     menu.addSeparator()
     _add(menu, actions, "trust", "&Compare with the model's own attention", "Ctrl+T", trust.measure)
+    tip = (
+        "The lines of transformers that run the model on this input, with its logits and weights beside those on screen"
+    )
+    _add(menu, actions, "trust_script", "Show &the model's own run as PyTorch", "", trust.show_script, tip)
     menu.addSeparator()
     for name, text, keys, layers, heads in (
         ("layer_down", "Layer &below", "Alt+Down", 1, 0),

@@ -19,6 +19,7 @@ class TrustRequest(RunRequest):
     lane: ClassVar[Lane] = Lane("trust", order=3)
     activity: ClassVar[str] = "comparing with the model's own attention"
     answered_by: ClassVar[str] = "models.trust.report:answer"
+    printed_by: ClassVar[str] = "models.scripts.trust:write"
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,6 +77,7 @@ class QualityPanel(Panel):
         self.status = wrapped(role="dim")
         self.measure = Segments(MEASURES, "What is measured")
         self.choices.add(self.measure)
+        self.choices.add(self.code_button)  # the title line is full in a low window
         self.plot = Plot("Quality over the length of the sentence", 240, grows=True)
         self.conclusion, self.account, self.how = wrapped(role="title"), wrapped(role="dim"), wrapped(_HOW, "dim")
         self.examples = ExamplesView()

@@ -88,6 +88,13 @@ class TrustStrip(Panel):
             else AtlasRequest(run=ran.run, size=THUMBNAIL, pooling=view.request.pooling, have=view.done)
         )
 
+    def prints(self, state: State) -> Request | None:
+        """The model as transformers opens it, beside this run."""
+        return None if state.ran is None else TrustRequest(run=state.ran.run)
+
+    def offer_script(self) -> None:
+        """Nothing: it is asked for in the menu, or by the key on a sign. A button would cost the signs their words."""
+
     def render_state(self, state: State, old: State | None) -> None:
         results, ran = state.results, state.ran
         is_measuring = TrustRequest.lane in state.busy

@@ -1,4 +1,4 @@
-"""“Show as PyTorch” of panels that show other runs than the one that is open: pressed, read and run."""
+"""“Show as PyTorch” of what is held against other runs, and of files and lengths: pressed, read and run."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QMenu
 
 from explorer.panels.compare.panel import ComparePanel
 from explorer.panels.corpus.panel import DISTANCE, MAP, PLACES, ROWS, CorpusPanel
@@ -19,12 +20,13 @@ from explorer.session.intents import AskCorpus, ChooseCorpus, CompareWith, PutIn
 from explorer.window.window import MainWindow
 from models.protocol.corpus import CorpusQuestion
 from models.protocol.interventions import Scale
+from models.protocol.prediction import PredictionView
 from models.protocol.quality import QualityView
 from models.protocol.two_runs import TwoRunsView
 from models.protocol.values import SiteRef
 from models.quality import measurement as quality
-from tests.explorer.real_window import EXAMPLE, click, panel_of, settle, wait_until
-from tests.explorer.script_window import code_of
+from tests.explorer.real_window import EXAMPLE, click, destroy, key, panel_of, settle, wait_until
+from tests.explorer.script_window import code_of, script_of
 from tests.models.scripts.running import Line, printed
 
 OTHER = "Tom and Anna went to the park. Tom gave the ball to"
@@ -143,3 +145,29 @@ def test_corpus_shows_lines_of_each_page(window: MainWindow, tmp_path: Path) -> 
     found = checked(code_of(window, panel), tmp_path)
     assert {line.shown for line in found.values()} <= set(row.weights[5][5].astype(float))
     assert len(found) >= 2
+
+
+def test_the_model_as_transformers_runs_it_is_shown_from_the_menu_and_the_strip(
+    window: MainWindow, tmp_path: Path
+) -> None:
+    menus = [action.menu() for action in window.menuBar().actions()]
+    run = next(menu for menu in menus if isinstance(menu, QMenu) and menu.title() == "&Run")
+    shows = next(action for action in run.actions() if action.text() == "Show &the model's own run as PyTorch")
+    run.popup(window.mapToGlobal(QPoint(60, 30)))
+    QTest.mouseClick(run, Qt.MouseButton.LeftButton, pos=run.actionGeometry(shows).center())
+    script = script_of(window)
+    assert "as transformers runs it" in script.title.text()
+    lines = checked(script.code, tmp_path)
+    prediction = window.session.state.results.of(PredictionView)
+    assert prediction is not None
+    best = prediction.predictions[0].candidates[0]
+    assert lines[f"logit of “{best.label}”"].shown == pytest.approx(best.logit, rel=1e-7)
+    script.close()
+    destroy(script)
+
+    window.top_bar.trust.equal.setFocus()
+    key(window, Qt.Key.Key_P, Qt.KeyboardModifier.ControlModifier)  # on a sign
+    script = script_of(window)
+    assert "as transformers runs it" in script.title.text()
+    script.close()
+    destroy(script)
