@@ -147,6 +147,7 @@ def test_corpus_shows_lines_of_each_page(window: MainWindow, tmp_path: Path) -> 
     assert len(found) >= 2
 
 
+@pytest.mark.qt_log_ignore("This plugin does not support", extend=True)  # no keyboard for a menu offscreen
 def test_the_model_as_transformers_runs_it_is_shown_from_the_menu_and_the_strip(
     window: MainWindow, tmp_path: Path
 ) -> None:
@@ -165,6 +166,8 @@ def test_the_model_as_transformers_runs_it_is_shown_from_the_menu_and_the_strip(
     script.close()
     destroy(script)
 
+    window.activateWindow()
+    assert QTest.qWaitForWindowActive(window)
     window.top_bar.trust.equal.setFocus()
     key(window, Qt.Key.Key_P, Qt.KeyboardModifier.ControlModifier)  # on a sign
     script = script_of(window)

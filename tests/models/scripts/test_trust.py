@@ -61,7 +61,7 @@ def test_every_family(tiny_folder: TinyFolder, tmp_path: Path) -> None:
 def test_pairs_batches_and_the_textbook_transformer(tiny_folder: TinyFolder, tmp_path: Path) -> None:
     scripts = {"pair": script_of(opened(str(tiny_folder("bert"))), Pair("Tom went.", "Anna gave the ball."))}
     for side in ("left", "right"):
-        batch = Batch(("Tom went to the park.", "Anna gave", tiny.SENTENCE), side, shown=1)  # type: ignore[arg-type]
+        batch = Batch(("Tom went to the park.", "Anna gave", tiny.SENTENCE), side, shown=1)
         scripts[side] = script_of(opened(str(tiny_folder("llama"))), batch)
     for name in ("decoder", "llama-like"):
         folder = textbook_folders.write_folder(tmp_path / name, **textbook_folders.KINDS[name])
