@@ -199,8 +199,6 @@ class LessonGuide(QObject):
         self._is_arriving = False
         self._cover()
         self._follow(self._contents.session.state)
-        if self._asks and not self._contents.one_panel.alone:  # else keys are the presenter's, until Ctrl+G
-            self.take_keyboard()
 
     @property
     def _asks(self) -> bool:
@@ -221,6 +219,8 @@ class LessonGuide(QObject):
         step = self.step
         if step is not None and step.ask is not None and self._asks:
             self.covers.hide(step.ask.hide, step.ask.cells is not None)
+            if not self._contents.one_panel.alone:  # else keys are the presenter's, until Ctrl+G
+                self.take_keyboard()
 
     # what it says
 

@@ -430,8 +430,10 @@ def test_what_is_covered_on_screen_is_guessed_by_keys_alone(window: MainWindow, 
     window.menus[f"predict_{hide}"].trigger()
     arrive(window)
     guide = guide_of(window)
+    answers_with = focus(window)
     window.input.text.setFocus()
     key(window, Qt.Key.Key_G, Qt.KeyboardModifier.ControlModifier)
+    assert focus(window) is answers_with, "it was there already"
     key(window, Qt.Key.Key_Right)
     if hide == "next":
         QTest.keyClicks(focus(window), "Tom")
