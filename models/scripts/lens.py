@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -111,8 +111,9 @@ def _logits_code(run: CurrentRun, inputs: Mapping[str, Tensor]) -> str:
     """Lines that make `logits`, (rows, answers), of `stream`; "" where none found does what the model does."""
     model, trace = run.model, run.trace
     stack = model.info.predicting_stack
-    last = trace.residual[stack][-1]
-    own = trace.logits_at(list(range(len(trace.tokens)))).float()  # (tokens, answers)
+    places = sorted({0, len(trace.tokens) // 2, len(trace.tokens) - 1})
+    last = trace.residual[stack][-1][places]
+    own = trace.logits_at(places).float().cpu()  # (places, answers)
     readout = readout_of(model, trace)
     norm, head = readout.norm_module, readout.head
     names = model.module_names
@@ -125,34 +126,40 @@ def _logits_code(run: CurrentRun, inputs: Mapping[str, Tensor]) -> str:
             given = normed if factor == 1 else f"{normed} * {factor!r}"
             if _is_close(head, states * factor, own):
                 return "\n".join([*lines, f"with torch.no_grad():\n    logits = head({given})"])
-    return _own_head(run, inputs, states, own, normed, lines[:1] if norm is not None else [])
+    tried = [(states, normed, lines[:1])] if norm is not None and norm in names else []
+    return _own_head(run, inputs, [*tried, (last, "stream", [])], own)
 
 
 def _is_close(head: nn.Module, states: Tensor, own: Tensor) -> bool:
     try:
-        made = head(states).float()
+        return _are_close(head(states), own)
     except RuntimeError:
         return False
-    return made.shape == own.shape and float((made - own).abs().max()) <= _SAME * max(1.0, float(own.abs().max()))
+
+
+def _are_close(made: Tensor, own: Tensor) -> bool:
+    if made.shape != own.shape:
+        return False
+    return float((made.float().cpu() - own).abs().max()) <= _SAME * max(1.0, float(own.abs().max()))
 
 
 def _own_head(
-    run: CurrentRun, inputs: Mapping[str, Tensor], states: Tensor, own: Tensor, normed: str, lines: list[str]
+    run: CurrentRun, inputs: Mapping[str, Tensor], tried: Sequence[tuple[Tensor, str, list[str]]], own: Tensor
 ) -> str:
-    """The model's own forward past its body, which may end with the last norm or before it."""
+    """The model's own forward past its body, which may end with the last norm or before it.
+
+    `tried` are what the body might give, what that is called in the script, and the lines before.
+    """
     model = run.model
     body: Any = getattr(model.module, "base_model", None)
     if body is None or body is model.module or body not in model.module_names:
         return ""
-    tried = [(states, normed, lines)]
-    if normed != "stream":
-        tried.append((run.trace.residual[model.info.predicting_stack][-1], "stream", []))
     for given, code, before in tried:
         try:
-            made = head_of(model.module, body, given, {**inputs, **model.forward_options}).float()
+            made = head_of(model.module, body, given, {**inputs, **model.forward_options})
         except (RuntimeError, TypeError, AttributeError, ValueError, IndexError):
             continue
-        if made.shape == own.shape and float((made - own).abs().max()) <= _SAME * max(1.0, float(own.abs().max())):
+        if _are_close(made, own):
             name = model.module_names[body]
             return "\n".join([*before, f'logits = head_of(model, model.get_submodule("{name}"), {code}, given)'])
     return ""

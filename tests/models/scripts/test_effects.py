@@ -7,12 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from models import adopt, open_checkpoint
 from models.engine.engine import Engine
 from models.protocol.attribution import AttributionRequest, AttributionView
+from models.protocol.batch import Batch
+from models.protocol.chat import Pair
 from models.protocol.effects import Aim, EffectsRequest, EffectsView, HeadEffectRequest
+from models.protocol.errors import InputError
 from models.protocol.explanation import ACCOUNTS, ExplanationRequest, ExplanationView
 from models.protocol.in_context import InContextAtRequest, InContextView
-from models.protocol.interventions import Intervention, Mask, Scale
+from models.protocol.interventions import Intervention, Mask, Positions, Scale
 from models.protocol.lens import LensAtRequest, LensView
 from models.protocol.other_weights import OtherWeightsRequest, OtherWeightsView, Scope
 from models.protocol.patching import BY_POSITION, PatchColumnRequest, PatchRequest, PatchView
@@ -22,6 +26,8 @@ from models.protocol.running import ForwardRequest, Ran
 from models.protocol.scripts import ScriptRequest, ScriptView
 from models.protocol.skip import Skip
 from models.protocol.values import SiteRef
+from models.scripts.own_functions import open_here
+from models.scripts.writing import Script
 from tests.models import textbook_folders, tiny
 from tests.models.asking import ask, failure_of, opened
 from tests.models.scripts.running import Line, printed
@@ -191,13 +197,46 @@ def test_the_textbook_transformer(tmp_path: Path) -> None:
     check(printed(scripts, tmp_path, own_classes=True))
 
 
-def test_what_cannot_be_written_is_said(tiny_folder, gpt, bert) -> None:
+def test_a_pair_of_texts_under_interventions(bert, tmp_path: Path) -> None:
+    pair = Pair("Tom went to the park.", "Anna gave the [MASK] to Ben.")
+    inputs = RunInputs(pair, interventions=(Scale(0.5), Positions("off")))
+    assert isinstance(ask(bert, ForwardRequest(inputs=inputs, ticket=RUN)), Ran)
+    request = HeadEffectRequest(run=RUN, site=SiteRef("encoder", 3), head=2)
+    check(printed({"pair": script(bert, request)}, tmp_path, own_classes=True))
+
+
+def test_a_picture(tmp_path: Path) -> None:
+    engine = opened("vit-cifar10")
+    inputs = RunInputs("", picture="sample:chelsea")
+    run = ask(engine, ForwardRequest(inputs=inputs, ticket=RUN))
+    assert isinstance(run, Ran), run
+    requests = {
+        "head": HeadEffectRequest(run=RUN, aim=Aim(position=0), site=run.sites[-1].ref, head=1),
+        "lens": LensAtRequest(run=RUN, position=0),
+        "sum": AttributionRequest(run=RUN, aim=Aim(position=0)),
+    }
+    check(printed({name: script(engine, request) for name, request in requests.items()}, tmp_path, own_classes=True))
+
+
+def test_what_cannot_be_written_is_said(gpt, bert) -> None:
     ran(bert)
     loss = HeadEffectRequest(run=RUN, aim=Aim(measure="loss"), site=SiteRef("encoder", 0), head=0)
     assert "there is no loss" in failure_of(bert, ScriptRequest(of=loss)).sentence
     ran(gpt)
     nowhere = InContextAtRequest(texts=TEXTS, words=("bank", "river"), layer=1)
     assert "does not have “river”" in failure_of(gpt, ScriptRequest(of=nowhere)).sentence
+    unlike = PatchColumnRequest(run=RUN, other="Tom went.", aim=Aim(), column=3)
+    assert "tokens long to story-gpt" in failure_of(gpt, ScriptRequest(of=unlike)).sentence
+    without = PatchColumnRequest(run=RUN, other="Tom went.", align="start", aim=Aim(), column=13)
+    assert "No token of the other text stands for “to” (13)" in failure_of(gpt, ScriptRequest(of=without)).sentence
+    head = HeadEffectRequest(run=RUN, site=SiteRef("decoder", 0), head=0)
+    batch = RunInputs(Batch(("Tom went.", tiny.SENTENCE)))
+    assert isinstance(ask(gpt, ForwardRequest(inputs=batch, ticket=RUN)), Ran)
+    assert "Run it alone" in failure_of(gpt, ScriptRequest(of=head)).sentence
+    opened_here = open_checkpoint("story-gpt")
+    borrowed = adopt(opened_here.module, opened_here.tokenizer)
+    with pytest.raises(InputError, match="object of another program"):
+        open_here(Script(""), borrowed, "run", "")
 
 
 def test_a_logit_as_a_sum(tiny_folder, tmp_path: Path) -> None:
