@@ -75,6 +75,8 @@ def _by_model(script: Script, run: CurrentRun) -> None:
         script.line(f"with torch.no_grad():\n    out = model({arguments}, output_attentions=True)")
     if trace.interventions:
         put_back(script)
+    if model.dtype_name != "float32":
+        script.remark(f"The model rounds its weights to {model.dtype_name}; on screen they are as before that.")
     script.line("weights = {}", "of each stack a list of layers: (heads, queries, keys)")
     for stack, sites in layers_of(run).items():
         if of_textbook:

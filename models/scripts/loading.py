@@ -6,6 +6,7 @@ from pathlib import Path
 
 import transformers
 
+from models.files.training_steps import WEIGHTS_PREFIX, weights_place
 from models.forward.model import Model
 from models.forward.recurrent_model import MOST_TOKENS, RecurrentModel
 from models.protocol.errors import InputError
@@ -69,25 +70,30 @@ def load_tokenizer(script: Script, model: Model) -> None:
 
 
 def load_recurrent(script: Script, model: RecurrentModel) -> None:
-    """Lines after which `model` is the open recurrent one, of this program's own class.
-
-    Raises:
-        InputError: it is a step of its training.
-    """
-    if model.info.training is not None and model.info.training.step is not None:
-        raise InputError(f"{model.info.name} is a step of a training, which no script can open. Go to its end.")
+    """Lines after which `model` is the open recurrent one, of this program's own class, at its step of a training."""
     script.uses("import json", "from pathlib import Path", "from safetensors.torch import load_file")
     script.uses(
         "from models.textbook.config import RecurrentConfig", "from models.textbook.recurrent import RecurrentSeq2Seq"
     )
     script.remark("RecurrentSeq2Seq is a class of this program: run this in its folder, or where it is installed.")
-    script.line(f"folder = Path({model.info.folder!r})")
+    folder = Path(model.info.folder)
+    place = weights_place(model.info)
+    place = folder / "model.safetensors" if place == folder else place
+    script.line(f"folder = Path({str(folder)!r})")
     script.line(
         "known = RecurrentConfig.__dataclass_fields__\n"
         'said = json.loads((folder / "config.json").read_text(encoding="utf-8"))\n'
         "config = RecurrentConfig(**{key: said[key] for key in known if key in said})\n"
         "model = RecurrentSeq2Seq(config).eval()\n"
-        'model.load_state_dict({name: t.float() for name, t in load_file(folder / "model.safetensors").items()})'
+        f"weights = load_file({str(place)!r})"
     )
+    if place.parent == folder:
+        script.line("model.load_state_dict({name: t.float() for name, t in weights.items()})")
+    else:  # beside them a snapshot has what the optimiser keeps
+        script.line(
+            f"prefix = {WEIGHTS_PREFIX!r}\n"
+            "weights = {name: t.float() for name, t in weights.items() if name.startswith(prefix)}\n"
+            "model.load_state_dict({name.removeprefix(prefix): t for name, t in weights.items()})"
+        )
     if model.dtype_name != "float32":
         script.line(f"model = model.to(torch.{model.dtype_name})")

@@ -17,6 +17,7 @@ from models.forward.adopted import adopt
 from models.forward.model import Model
 from models.protocol.atlas import AtlasRequest, AtlasView
 from models.protocol.batch import Batch
+from models.protocol.chat import Pair
 from models.protocol.interventions import Intervention, Mask, Scale
 from models.protocol.request import Request, Result
 from models.protocol.roles import PATTERNS, HeadQuestion, WhichHeadsRequest, WhichHeadsView
@@ -29,6 +30,7 @@ from tests.models import textbook_folders, tiny, tiny_vision
 from tests.models.asking import ask, failure_of, opened
 from tests.models.eager import attentions
 from tests.models.scripts.running import Line, left_by, printed
+from tests.models.training_folders import trained
 
 TOLERANCE = 1e-6  # float32, added in another order
 AGAIN = "Tom and Anna went to the park. Then Tom and Anna went to"
@@ -238,6 +240,40 @@ def test_other_edits_are_computed_from_queries_and_keys(tiny_folder, tmp_path: P
     assert "torch.tanh(Q" in scripts["additive"]
     check_images(scripts["additive"], ran, thumbnails(engine, AtlasRequest(run=2, size=48)))
     check(printed(scripts, tmp_path))
+
+
+def test_a_step_of_a_training_is_that_step(tmp_path: Path) -> None:
+    """Of a textbook transformer, whose folder opens as the end, and of a recurrent model, whose snapshot is read."""
+    scripts, images = {}, {}
+    for model in ("transformer", "recurrent"):
+        trained(tmp_path / model, **({"model": "recurrent"} if model == "recurrent" else {}))
+        for step in ("@2", ""):
+            engine, ran = started(f"{tmp_path / model}{step}", prompt="abca", target="abc")
+            name = f"{model}{step}"
+            scripts[name] = script(engine, AtlasRequest(run=2, size=48))
+            view = thumbnails(engine, AtlasRequest(run=2, size=48))
+            check_images(scripts[name], ran, view)
+            images[name] = view.images
+    assert np.abs(images["recurrent@2"] - images["recurrent"]).max() > 1e-5  # it has learned since
+    check(printed(scripts, tmp_path, own_classes=True))
+
+
+def test_what_was_written_after_the_text_is_read_along(tiny_folder, tmp_path: Path) -> None:
+    scripts = {}
+    for kind, prompt in (("gpt2", "Tom and Anna went"), ("bert", "Tom [MASK] to the [MASK].")):
+        engine, ran = started(str(tiny_folder(kind)), prompt=prompt, continuation=(40,))
+        scripts[kind] = script(engine, AtlasRequest(run=2, size=48))
+        check_images(scripts[kind], ran, thumbnails(engine, AtlasRequest(run=2, size=48)))
+        scripts[f"{kind} tokens"] = script(engine, ran.request)
+    check(printed(scripts, tmp_path))
+
+
+def test_choices_are_one_question(tiny_folder, tmp_path: Path) -> None:
+    choices = Batch((Pair("Tom went", "to the park"), Pair("Tom went", "home")), shown=1)
+    engine, ran = started(str(tiny_folder("bert_choice")), prompt=choices)
+    code = script(engine, AtlasRequest(run=2, size=48))
+    check_images(code, ran, thumbnails(engine, AtlasRequest(run=2, size=48)))
+    check(printed({"choice": code}, tmp_path))
 
 
 def test_a_model_that_was_handed_over(tiny_folder, tmp_path: Path) -> None:
