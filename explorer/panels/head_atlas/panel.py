@@ -82,6 +82,7 @@ _TEXTS_TIP = (
 )
 _PROBES = f"Texts ({' '.join(f'*{ending}' for ending in (*SUFFIXES, *CONLLU))});;All files (*)"
 _NAME_LETTERS = 18
+_BESIDE_BUTTONS = 5  # pixels above a small button that stands beside higher ones
 _ABOVE_TIP = "Only the heads that score more than one that attends evenly to all it sees"
 
 
@@ -117,14 +118,19 @@ class HeadAtlasPanel(Panel):
         body = QWidget()
         inner = QVBoxLayout(body)
         inner.setContentsMargins(0, 0, 0, 0)
+        chosen, lines = QVBoxLayout(), QVBoxLayout()
+        chosen.addWidget(self.stacks)
+        lines.addSpacing(_BESIDE_BUTTONS)
+        lines.addWidget(self.code_button)  # the title line is full, and what it would take were the map's
+        lines.addStretch(1)
         first = QHBoxLayout()
-        first.addWidget(self.stacks, 1)
-        first.addStretch(0)
-        first.addWidget(self.code_button)  # the title line is full, and what it would take were the map's
+        first.addLayout(chosen, 1)
+        first.addLayout(lines)
         inner.addLayout(first)
         self.offers = QWidget()  # what there is for the scores that are shown: its line comes with them
         offered = FlowLayout(self.offers)
-        inner.addWidget(self.offers)
+        chosen.addWidget(self.offers)
+        chosen.addStretch(1)
         coloured = QWidget()
         beside = QHBoxLayout(coloured)
         beside.setContentsMargins(0, 0, 0, 0)

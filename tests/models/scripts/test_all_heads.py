@@ -245,8 +245,9 @@ def test_other_edits_are_computed_from_queries_and_keys(tiny_folder, tmp_path: P
 def test_a_step_of_a_training_is_that_step(tmp_path: Path) -> None:
     """Of a textbook transformer, whose folder opens as the end, and of a recurrent model, whose snapshot is read."""
     scripts, images = {}, {}
+    trained(tmp_path / "transformer")
+    trained(tmp_path / "recurrent", model="recurrent")
     for model in ("transformer", "recurrent"):
-        trained(tmp_path / model, **({"model": "recurrent"} if model == "recurrent" else {}))
         for step in ("@2", ""):
             engine, ran = started(f"{tmp_path / model}{step}", prompt="abca", target="abc")
             name = f"{model}{step}"
