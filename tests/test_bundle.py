@@ -87,8 +87,8 @@ def packed(folder: Path, pattern: str) -> Path:
 
 def dpkg(root: Path, *arguments: str) -> None:
     """Run dpkg on the system in `root`, which holds nothing: no package's requirements are there."""
-    for name in ("updates", "info"):
-        (root / "admin" / name).mkdir(parents=True, exist_ok=True)
+    for name in ("system", "admin/updates", "admin/info"):
+        (root / name).mkdir(parents=True, exist_ok=True)
     (root / "admin" / "status").touch()
     command = ["dpkg", f"--instdir={root / 'system'}", f"--admindir={root / 'admin'}", f"--log={root / 'log'}"]
     forced = ["--force-not-root", "--force-depends", "--force-unsafe-io"]
