@@ -20,6 +20,7 @@ from models.protocol.running import ForwardRequest, Ran
 from models.protocol.scripts import ScriptRequest, ScriptView
 from tests.models import talking, textbook_folders, tiny, tiny_vision
 from tests.models.asking import ask, failure_of, opened
+from tests.models.gguf_maker import gguf_of
 from tests.models.scripts.running import Line, printed
 
 # accents to be composed, an emoji of several bytes, a mask's name, blanks, and what steers how a line is read
@@ -110,6 +111,12 @@ def test_pairs_batches_and_conversations(tiny_folder, tmp_path: Path) -> None:
         check(lines[name], ran)
     segment = next(line for line in lines["pair"] if line.name == "tokens of segment 1")
     assert segment.computed == sum(token.segment for token in found["pair"][1].tokens)
+
+
+def test_a_tokenizer_in_a_gguf_file(tiny_folder, tmp_path: Path) -> None:
+    code, ran = script_of(opened(str(gguf_of(tiny_folder("llama"), tmp_path / "tiny.gguf"))), prompt=tiny.SENTENCE)
+    assert "gguf_file='tiny.gguf'" in code
+    check(printed({"gguf": code}, tmp_path)["gguf"], ran)
 
 
 def test_textbook_tokenizers(tmp_path: Path) -> None:
