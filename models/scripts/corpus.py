@@ -32,13 +32,15 @@ def write(request: ShownInCorpus, context: Context) -> Script:
     figure, model = request.figure, context.model
     name = printable(TextStream(request.of.path).name)
     if isinstance(figure, ShownRow):
-        script = Script(f"Line {figure.line:,} of {name}: what a token attends to")
+        script = Script(f"{_named(model, request)}: what a token of line {figure.line:,} of {name} attends to")
         of = _OneText(script, model, request, figure.text, figure.second)
         for key, weight in figure.weights:
             of.show(figure.query, key, weight)
         return script
     if isinstance(figure, ShownPlace) and figure.hit is not None:
-        script = Script(f"Line {figure.hit.line:,} of {name}, where a head attends most to {asked_of(request)}")
+        script = Script(
+            f"{_named(model, request)} in line {figure.hit.line:,} of {name}: attends to {asked_of(request)}"
+        )
         of = _OneText(script, model, request, figure.hit.text, figure.hit.second)
         of.show(figure.hit.query, figure.hit.key, figure.hit.weight)
         counted = of.counted(figure.hit.query)
