@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -72,8 +73,11 @@ def test_every_command_is_one(command: str) -> None:
 
 def test_every_option_that_is_named_is_there() -> None:
     known = {option for action in _parser()._actions for option in action.option_strings}
-    known |= {"--no-deps", "--dist", "--tokens", "--heads", "--sees"}  # of pip, pytest and the benchmarks
-    known |= {"--force", "--only", "--appdir", "--ignore", "--keychain-profile", "--wait"}  # of pipx and packaging
+    programs = (ROOT / "packaging").rglob("*.py"), (ROOT / "tests" / "benchmarks").rglob("*.py")
+    for path in chain(*programs):
+        known |= set(re.findall(r"""add_argument\(\s*"(--[a-z-]+)""", path.read_text("utf-8")))
+    known |= {"--no-deps", "--dist"}  # of pip and pytest
+    known |= {"--force", "--only", "--ignore", "--keychain-profile", "--wait"}  # of pipx and packaging
     known |= {"--keep", "--assess", "--type", "--verbose"}
     for document in DOCUMENTS:
         assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", document.read_text("utf-8"))) <= known, document
