@@ -80,7 +80,7 @@ def theirs(model: Model, rows: Labelled, held: set[tuple[int, ...]]) -> tuple[fl
         XLNET,
         WITHOUT_PADDING,
     ],
-    ids=str,
+    ids=lambda kind: kind if isinstance(kind, str) else kind.architecture,
 )
 def test_the_loss_is_transformers_own_though_texts_are_filled_up(tmp_path, kind):
     model = open_checkpoint(tiny.save(kind, tmp_path))
