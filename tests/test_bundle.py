@@ -53,13 +53,14 @@ def source_tried(scratch: Path, families: Path) -> Iterator[subprocess.Popen[str
     """The self-test of the source, which runs while the bundle is built: that is done on one core."""
     command = [sys.executable, "-m", "explorer", "--self-test", str(families)]
     environment = {**os.environ, **ONE_THREAD}
-    with (scratch / "source.err").open("w") as errors:
-        process = subprocess.Popen(
+    with (
+        (scratch / "source.err").open("w") as errors,
+        subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=errors, encoding="utf-8", cwd=ROOT, env=environment
-        )
+        ) as process,
+    ):
         yield process
         process.kill()
-        process.communicate()
 
 
 @pytest.fixture(scope="module")
