@@ -18,6 +18,7 @@ WORDS = {
     "Which answer is measured",
     "Less which other answer",
     "Prompt",
+    "Second text",
     "Text A",
     "Text B",
     "The token that heads are asked about, as it is drawn: the, ball",

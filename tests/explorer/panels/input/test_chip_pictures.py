@@ -96,7 +96,7 @@ def test_another_look_is_drawn(area, drawn, change):
     else:
         area.strip.devicePixelRatioF = lambda: 2.0
         QApplication.sendEvent(area.strip, QEvent(QEvent.Type.DevicePixelRatioChange))
-    rendered(area)
+    rendered(area, area.strip.devicePixelRatioF())
     assert visible(area) <= set(drawn)
 
 
