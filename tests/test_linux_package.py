@@ -145,6 +145,13 @@ def test_same_files_give_same_deb(
     assert both[0] == both[1]
 
 
+def test_app_dir_starts(layout: dict[str, Callable[..., Any]], frozen: tuple[Path, Path], tmp_path: Path) -> None:
+    folder = layout["app_dir"](*frozen, tmp_path, __version__)
+    assert subprocess.run([folder / "AppRun"], check=True, capture_output=True).stdout == b"started\n"
+    for name in ("attention-explorer.desktop", "attention-explorer.png", ".DirIcon"):
+        assert (folder / name).resolve(strict=True).is_file()
+
+
 @needs("dpkg-deb")
 def test_a_compressed_deb_is_read_by_dpkg(
     layout: dict[str, Callable[..., Any]], frozen: tuple[Path, Path], tmp_path: Path
