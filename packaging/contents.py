@@ -94,8 +94,9 @@ def requirements() -> tuple[str, ...]:
     Raises:
         ValueError: one of pyproject.toml is not installed, and what is frozen would lack it.
     """
-    found = tuple(licences.installed(required()))
-    lacking = {canonicalize_name(Requirement(line).name) for line in required()} - set(found)
+    lines = required()
+    found = tuple(licences.installed(lines))
+    lacking = {canonicalize_name(Requirement(line).name) for line in lines} - set(found)
     if lacking:
         raise ValueError(f"not installed: {', '.join(sorted(lacking))}. Run: pip install '.[{','.join(EXTRAS)}]'")
     return found

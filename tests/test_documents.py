@@ -73,11 +73,10 @@ def test_every_command_is_one(command: str) -> None:
 
 def test_every_option_that_is_named_is_there() -> None:
     known = {option for action in _parser()._actions for option in action.option_strings}
-    programs = (ROOT / "packaging").rglob("*.py"), (ROOT / "tests" / "benchmarks").rglob("*.py")
-    for path in chain(*programs):
+    for path in chain((ROOT / "packaging").rglob("*.py"), (ROOT / "tests" / "benchmarks").rglob("*.py")):
         known |= set(re.findall(r"""add_argument\(\s*"(--[a-z-]+)""", path.read_text("utf-8")))
     known |= {"--no-deps", "--dist"}  # of pip and pytest
-    known |= {"--force", "--only", "--ignore", "--keychain-profile", "--wait"}  # of pipx and packaging
+    known |= {"--force", "--ignore", "--keychain-profile", "--wait"}  # of pipx and packaging
     known |= {"--keep", "--assess", "--type", "--verbose"}
     for document in DOCUMENTS:
         assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", document.read_text("utf-8"))) <= known, document
