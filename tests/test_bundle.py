@@ -20,6 +20,7 @@ import torch
 from explorer.missing_libraries import PACKAGES
 from explorer.version import __version__
 from models.files.catalogue import SHIPPED
+from tests.foreign_root import dpkg
 from tests.models import tiny, tiny_vision
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -84,16 +85,6 @@ def packed(folder: Path, pattern: str) -> Path:
         pytest.skip(f"no {pattern} beside {folder}")
     (path,) = found
     return path
-
-
-def dpkg(root: Path, *arguments: str) -> None:
-    """Run dpkg on the system in `root`, which holds nothing: no package's requirements are there."""
-    for name in ("system", "admin/updates", "admin/info"):
-        (root / name).mkdir(parents=True, exist_ok=True)
-    (root / "admin" / "status").touch()
-    command = ["dpkg", f"--instdir={root / 'system'}", f"--admindir={root / 'admin'}", f"--log={root / 'log'}"]
-    forced = ["--force-not-root", "--force-depends", "--force-unsafe-io"]
-    subprocess.run([*command, *forced, *arguments], check=True, capture_output=True)
 
 
 @pytest.fixture(scope="module")

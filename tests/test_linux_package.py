@@ -17,6 +17,7 @@ import numpy
 import pytest
 
 from explorer.version import __version__
+from tests.foreign_root import dpkg
 
 ROOT = Path(__file__).resolve().parents[1]
 LINUX = ROOT / "packaging" / "linux"
@@ -108,13 +109,10 @@ def test_manual_has_every_option(layout: dict[str, Callable[..., Any]], tmp_path
 def test_deb_leaves_nothing_behind(
     layout: dict[str, Callable[..., Any]], frozen: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    out, root, admin = tmp_path / "out", tmp_path / "root", tmp_path / "admin"
-    for folder in (out, root, admin / "updates", admin / "info"):
-        folder.mkdir(parents=True)
-    (admin / "status").touch()
+    out, root = tmp_path / "out", tmp_path / "system"
+    out.mkdir()
     path = layout["deb"](*frozen, out, tmp_path / "work", __version__)
-    dpkg = ["dpkg", f"--instdir={root}", f"--admindir={admin}", f"--log={tmp_path / 'log'}", "--force-not-root"]
-    subprocess.run([*dpkg, "--force-depends", "-i", str(path)], check=True, capture_output=True)
+    dpkg(tmp_path, "--install", str(path))
 
     started = subprocess.run([root / "usr/bin/attention-explorer"], check=True, capture_output=True, text=True)
     assert started.stdout == "started\n"
@@ -128,7 +126,7 @@ def test_deb_leaves_nothing_behind(
         "share/mime/packages/attention-explorer.xml",
     } < installed
 
-    subprocess.run([*dpkg, "--purge", "attention-explorer"], check=True, capture_output=True)
+    dpkg(tmp_path, "--purge", "attention-explorer")
     assert list(root.rglob("*")) == []
 
 
