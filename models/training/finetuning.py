@@ -106,8 +106,9 @@ class FineTuning(Course):
         settings: TuningSettings,
         folder: Path | None = None,
         most_bytes: int = MOST_BYTES,
+        keeps_first: bool = False,
     ) -> None:
-        """Snapshots go into `folder`; there are none where it is left out."""
+        """Snapshots go into `folder`; there are none where it is left out. `as_it_was` needs `keeps_first`."""
         check_trainable(model)
         super().__init__(Snapshots(folder, most_bytes) if folder is not None else None)
         self.model, self.rows, self.settings = model, rows, settings
@@ -120,7 +121,7 @@ class FineTuning(Course):
                 parameter.requires_grad_(True)
         self._named = {name: p for name, p in self.module.named_parameters() if p.requires_grad}
         self.learned = [*self._named.values()]
-        self._first = [p.detach().clone() for p in self.learned] if folder is not None else []
+        self._first = [p.detach().clone() for p in self.learned] if keeps_first else []
         self._parts = parts_of(self._named)
         self._tied_head = tied_head(self.module)
         self._optimizer = torch.optim.AdamW(self.learned, lr=settings.learning_rate, weight_decay=settings.decay)

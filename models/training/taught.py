@@ -164,7 +164,7 @@ def _tuned(asked: AskedTuning, folder: Path, taken_up: bool) -> _Tuned:
     model = open_checkpoint(asked.checkpoint)
     check_kind(model)
     rows = rows_of(model, data_for(model, source), settings.seed)
-    tuning = FineTuning(model, rows, settings, folder / SNAPSHOTS)
+    tuning = FineTuning(model, rows, settings, folder / SNAPSHOTS, keeps_first=True)
     if record is not None:
         restore_tuned(tuning, record, folder)
     return _Tuned(tuning, source, Path(model.info.folder))

@@ -299,7 +299,7 @@ def test_a_snapshot_opens_as_the_model_was_and_is_gone_on_from_bit_for_bit(tmp_p
 
     def begun() -> FineTuning:
         model = open_checkpoint(base)
-        return FineTuning(model, rows_of(model, data, 0), settings, tmp_path / SNAPSHOTS)
+        return FineTuning(model, rows_of(model, data, 0), settings, tmp_path / SNAPSHOTS, keeps_first=True)
 
     tuning = begun()
     tuning.snapshot()
