@@ -1,4 +1,4 @@
-"""Labelled bars, largest first: what the model would say next, with its probability."""
+"""Labelled bars in one group or several: probabilities of tokens or of classes, say."""
 
 from __future__ import annotations
 

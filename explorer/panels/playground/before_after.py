@@ -86,7 +86,6 @@ class BeforeAfter(QWidget):
             rows = tuple(_bar(one.label, one.after, one.before) for one in found.classes)
             groups = [BarGroup(f"{after}; before: the outline", rows)]
         self.classes.set_groups(groups)
-        self.classes.updateGeometry()
 
 
 def _bar(label: str, share: float, before: float | None = None) -> BarRow:
