@@ -25,6 +25,7 @@ from models.textbook.tokenizer import tokenizer_of
 from models.textbook.transformer_config import TransformerConfig
 from models.training.common import Budget
 from models.training.experiment import Experiment
+from models.training.kept_length import record_of
 from models.training.training import Training
 
 TEXT_FILE = "training.data"
@@ -115,7 +116,7 @@ def _record(training: Training, experiment: Experiment, budget: Budget | None, s
     return {
         "task": experiment.name,
         "switches": dict(experiment.switches),
-        "budget": None if budget is None else {**asdict(budget), "spent": round(spent, 3)},
+        "budget": record_of(budget, spent),
         "text": hashlib.sha256(experiment.text.encode()).hexdigest() if experiment.text else "",
         "settings": asdict(experiment.settings),
         "steps": training.step_number,

@@ -21,15 +21,10 @@ from models.training.common import Budget
 from models.training.course import HeldOut
 from models.training.experiment import Experiment, experiment
 from models.training.folders import TEXT_FILE
+from models.training.kept_length import KeptLength, length_in
 from models.training.training import Training
 
 _OF_TRANSFORMERS = [*SWITCHES, "vocabulary"]
-
-
-class _Length(msgspec.Struct, frozen=True):
-    seconds: float | None
-    steps: int | None
-    spent: float
 
 
 class _Record(msgspec.Struct, frozen=True):
@@ -38,7 +33,7 @@ class _Record(msgspec.Struct, frozen=True):
     task: str
     switches: dict[str, str]
     settings: dict[str, Any]
-    budget: _Length | None
+    budget: KeptLength | None
     text: str
     held_out: list[HeldOut]
     curve: list[tuple[int, float, float, float]]
@@ -77,8 +72,7 @@ def _resumed(folder: Path) -> Resumed:
             raise ValueError("its settings are not those of its switches")
         if planned.name != record.task:
             raise ValueError(f"its task is “{record.task}”, which is {planned.name}")
-        length = record.budget
-        budget = None if length is None else Budget(length.seconds, length.steps)
+        budget, spent = length_in(record.budget)
     except (msgspec.ValidationError, KeyError, TypeError, ValueError) as cause:
         raise CheckpointError(
             f"{folder / RECORD} describes no training that could go on: {summary(cause).rstrip('.')}. Begin a new one."
@@ -94,7 +88,6 @@ def _resumed(folder: Path) -> Resumed:
         _check(training, snapshot_path(folder, steps[-1]), steps[-1])
         training.restore(steps[-1])
     training.recall(record.held_out, record.curve)
-    spent = 0.0 if length is None else max(0.0, length.spent)
     return Resumed(training, planned, budget, spent)
 
 

@@ -27,6 +27,7 @@ from models.training.common import Budget
 from models.training.course import HeldOut
 from models.training.finetuning import FineTuning, TuningSettings, check_trainable
 from models.training.folders import TEXT_FILE, filled, write_json
+from models.training.kept_length import KeptLength, length_in, record_of
 from models.training.pairs_file import Source
 from models.training.snapshots import NEWEST
 from models.training.tuned_parts import peft_unheard
@@ -64,7 +65,7 @@ def save_tuned(
             "finetuned": _lasting(model.info.reference),
             "data": {"file": source.file, "sha256": hashlib.sha256(content).hexdigest()},
             "settings": asdict(tuning.settings),
-            "budget": None if budget is None else {**asdict(budget), "spent": round(spent, 3)},
+            "budget": record_of(budget, spent),
             "steps": tuning.step_number,
             "held_out": [asdict(found) for found in tuning.held_out],
             "curve": [[point.step, point.loss, point.accuracy, point.rate] for point in tuning.points],
@@ -96,19 +97,13 @@ class _Data(msgspec.Struct, frozen=True):
     sha256: str
 
 
-class _Length(msgspec.Struct, frozen=True):
-    seconds: float | None
-    steps: int | None
-    spent: float
-
-
 class TunedRecord(msgspec.Struct, frozen=True):
     """What is read of `training.json`."""
 
     finetuned: str  # the checkpoint that it began as
     data: _Data
     settings: TuningSettings
-    budget: _Length | None
+    budget: KeptLength | None
     held_out: list[HeldOut]
     curve: list[tuple[int, float, float, float]]
 
@@ -172,12 +167,11 @@ def resumed_tuning(record: TunedRecord, folder: Path, model: Model) -> ResumedTu
     rows = rows_of(model, data_for(model, source), settings.seed)
     tuning = FineTuning(model, rows, settings, folder / SNAPSHOTS)
     restore_tuned(tuning, record, folder)
-    length = record.budget
     try:
-        budget = None if length is None else Budget(length.seconds, length.steps)
+        budget, spent = length_in(record.budget)
     except ValueError as cause:
         raise CheckpointError(f"{folder / RECORD}: {summary(cause)}. Fine-tune again.") from cause
-    return ResumedTuning(tuning, source, budget, 0.0 if length is None else max(0.0, length.spent))
+    return ResumedTuning(tuning, source, budget, spent)
 
 
 def restore_tuned(tuning: FineTuning, record: TunedRecord, folder: Path) -> None:
