@@ -116,9 +116,7 @@ class PresenterTools(QObject):
                 self._mouse = QPointF(self._window.mapFromGlobal(QCursor.pos()))
             if marks.tool == "magnifier":
                 self._contents.hover.point(NOTHING)  # a lens shows what is there, and not what it points at
-        self._set(marks)
-        if marks.tool:
-            self._set(replace(self.marks, pointer=self._pointer()))
+        self._set(self._pointed(marks))
 
     def magnify(self, by: int) -> None:
         """Let the lens show what is below it larger (1) or smaller (-1), or (0) as at first."""
@@ -144,7 +142,7 @@ class PresenterTools(QObject):
         """Where in the window the panels are that the audience sees."""
         if place != self._place:
             self._place = place
-            self.marks = replace(self.marks, pointer=self._pointer())  # what is laid out anew moves under the mouse
+            self.marks = self._pointed(self.marks)  # what is laid out anew moves under the mouse
             self._show()
 
     def set_theme(self, theme: Theme) -> None:
@@ -199,7 +197,7 @@ class PresenterTools(QObject):
         if self.is_on and isinstance(event, QMouseEvent) and event.type() == QEvent.Type.MouseMove:
             where = event.position()
             self._mouse = where
-            self._set(replace(self.marks, pointer=self._pointer()))
+            self._set(self._pointed(self.marks))
             is_near = where.y() > self._window.height() * (1 - _NEAR) and not event.buttons()
             if is_near and not self.overlay.marks.is_black:
                 self.toolbar.come(self._place)
@@ -208,9 +206,10 @@ class PresenterTools(QObject):
             self._set(replace(self.marks, pointer=None))
         return False
 
-    def _pointer(self) -> Point | None:
-        """Where the mouse is in the place of the panels, while it holds a tool."""
-        return share(self._mouse, QRectF(self._place)) if self.marks.tool and self._mouse is not None else None
+    def _pointed(self, marks: Marks) -> Marks:
+        """With the pointer where the mouse is in the place of the panels, while it holds a tool."""
+        at = share(self._mouse, QRectF(self._place)) if marks.tool and self._mouse is not None else None
+        return replace(marks, pointer=at)
 
     def _on_pen_down(self, point: Point) -> None:
         self._set(replace(self.marks, strokes=(*self.marks.strokes, (point,))[-_MOST_STROKES:]))
