@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from models.forward.context import Context
 from models.protocol.errors import InputError
@@ -59,8 +59,7 @@ def learning_script(request: TrainingOnScreen) -> Script:
     script.section("loss, schedule, held-out rows")
     functions(script, planned.config, planned.settings)
     script.section("the numbers on screen")
-    script.remark("The loss of steps, by their number." if points else "Nothing has been learned yet.")
-    losses_on_screen(script, _losses(points))
+    losses_on_screen(script, points)
     script.section("the computation")
     _measured(script, next((h for h in request.held_out if h.step == 0), None), WATCHED, "before it learns")
     _loop(script, planned, asked)
@@ -81,12 +80,15 @@ def _as_written(request: TrainingOnScreen, planned: Experiment) -> Iterator[Trai
         yield point
 
 
-def _losses(points: Sequence[TrainingPoint]) -> dict[int, float]:
-    return {point.step: point.loss for point in (*points[:_FIRST], *points[_FIRST:][-1:])}
+def losses_of(points: Sequence[TrainingPoint], first: int) -> dict[int, float]:
+    """By their number, of the `first` steps and of the last."""
+    return {point.step: point.loss for point in (*points[:first], *points[first:][-1:])}
 
 
-def losses_on_screen(script: Script, losses: Mapping[int, float]) -> None:
-    """`on_screen = {step: loss}`."""
+def losses_on_screen(script: Script, points: Sequence[TrainingPoint]) -> None:
+    """`on_screen = {step: loss}`, of those steps that are printed."""
+    script.remark("The loss of steps, by their number." if points else "Nothing has been learned yet.")
+    losses = losses_of(points, _FIRST)
     given = textwrap.wrap(", ".join(f"{step}: {loss!r}" for step, loss in losses.items()), WIDTH - 4)
     script.line("\n".join(["on_screen = {", *(f"    {line}" for line in given), "}"]) if given else "on_screen = {}")
 

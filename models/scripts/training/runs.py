@@ -9,6 +9,7 @@ from models.forward.context import Context
 from models.protocol.errors import InputError, as_sentence
 from models.protocol.training_messages import HeldOutPoint, TrainingPoint
 from models.protocol.training_scripts import RunsOnScreen
+from models.scripts.training.learning import losses_of
 from models.scripts.training.loop_lines import LOSS, MEASURE, STEP, adam, filled
 from models.scripts.training.model_lines import SAME_BITS, same_threads
 from models.scripts.writing import Script
@@ -76,8 +77,7 @@ def _on_screen(script: Script, prepared: Prepared, request: RunsOnScreen) -> Non
     script.remark("Of each run the loss of steps, by their number.")
     script.line("on_screen = {")
     for name, some in zip(names, points, strict=True):
-        losses = {point.step: point.loss for point in (*some[:_FIRST], *some[_FIRST:][-1:])}
-        script.line(f"    {name!r}: {losses!r},")
+        script.line(f"    {name!r}: {losses_of(some, _FIRST)!r},")
     script.line("}")
     script.remark("Of each run what held-out rows gave when they were measured last: loss, tokens right, rows right.")
     script.line("measured = {")

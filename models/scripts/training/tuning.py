@@ -16,7 +16,6 @@ from models.training import plan
 from models.training.finetuning import MEASURED_TOGETHER, TuningSettings, settings_of
 from models.training.pairs_file import source_of
 
-_FIRST = 10  # steps that are printed
 _HOW = {"all": "all weights", "head": "the head alone", "lora": "a LoRA adapter by peft"}
 
 
@@ -45,8 +44,7 @@ def write(request: TuningOnScreen, context: Context) -> Script:
     script.line(filled(_MEASURE, {"TOGETHER": str(MEASURED_TOGETHER)}).rstrip("\n"))
     script.section("the numbers on screen")
     points = [point for point in request.points if asked.steps is None or point.step <= asked.steps]
-    script.remark("The loss of steps, by their number." if points else "Nothing has been learned yet.")
-    losses_on_screen(script, {p.step: p.loss for p in (*points[:_FIRST], *points[_FIRST:][-1:])})
+    losses_on_screen(script, points)
     script.section("the computation")
     held = {found.step: found for found in request.held_out}
     _measured(script, held.get(0), "before it learns")
