@@ -13,6 +13,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from models.protocol.errors import InputError
+from models.scripts.training.loop_lines import filled
 from models.scripts.writing import WIDTH, Script
 from models.textbook.tasks import HELD_OUT_SHARE
 from models.training.experiment import Experiment
@@ -74,17 +75,19 @@ def batch(rows):
     answers = [[ids[token] for token in row.answerTOKENS] for row in rows]
 """
 
-_BY_SHAPE = {
-    "encoder-decoder": """
+_TWO_SIDES = """
     source = padded([prompt + [END] for prompt in prompts], PAD)  # the encoder reads
     written = padded([[START] + answer for answer in answers], PAD)  # the decoder reads, one place late
     labels = padded([answer + [END] for answer in answers], IGNORE)  # and is to say
+"""
+
+_BY_SHAPE = {
+    "encoder-decoder": _TWO_SIDES
+    + """\
     return {"input_ids": source, "attention_mask": source != PAD, "decoder_input_ids": written}, labels
 """,
-    "recurrent": """
-    source = padded([prompt + [END] for prompt in prompts], PAD)  # the encoder reads
-    written = padded([[START] + answer for answer in answers], PAD)  # the decoder reads, one place late
-    labels = padded([answer + [END] for answer in answers], IGNORE)  # and is to say
+    "recurrent": _TWO_SIDES
+    + """\
     return {"source": source, "target": written}, labels
 """,
     "decoder": """
@@ -133,9 +136,7 @@ def _of_task(script: Script, rows: TaskRows, planned: Experiment, shape: str) ->
         "BATCH": str(settings.batch),
         "HELD_OUT": str(settings.held_out),
     }
-    for name, value in values.items():
-        text = text.replace(name, value)
-    script.line(text.rstrip("\n"))
+    script.line(filled(text, values).rstrip("\n"))
 
 
 def source_with_helpers(script: Script, function: Callable[..., Any]) -> None:
@@ -202,8 +203,8 @@ def _of_text(script: Script, rows: TextRows, planned: Experiment, folder: str) -
             "the training's folder. Or take a shorter text."
         )
     script.line(f"window = {rows.window}", "characters that are read together")
-    lines = _WINDOWS.replace("BATCH", str(planned.settings.batch))
-    script.line(lines.replace("HELD_OUT", str(planned.settings.held_out)).strip("\n"))
+    values = {"BATCH": str(planned.settings.batch), "HELD_OUT": str(planned.settings.held_out)}
+    script.line(filled(_WINDOWS, values).strip("\n"))
 
 
 def write_text(script: Script, name: str, text: str) -> None:
