@@ -86,8 +86,7 @@ def _by_hooks(
     script.line(
         f"stream = residual_stream(model, blocks, given)[:, {position}]", f"({rows}, {width}) the embedding, each layer"
     )
-    for line in logits.split("\n"):
-        script.line(line)
+    script.line(logits)
     script.line("p = torch.softmax(logits.float(), dim=-1)")
     script.line("best = p.argmax(dim=-1)", f"({rows},) the likeliest after each layer")
     script.line(f"followed = p[:, {target}]")

@@ -53,8 +53,7 @@ def _by_hooks(script: Script, model: Model, view: InContextView, texts: list[dic
     tokens = [len(of_text) for of_text in view.tokens]
     script.section("the computation")
     script.line(f"blocks = {blocks}")
-    for side, name in zip("ab", names, strict=True):
-        count = tokens["ab".index(side)]
+    for side, name, count in zip("ab", names, tokens, strict=True):
         script.line(
             f"{side} = residual_stream(model, blocks, {name}).double()", f"({view.layers}, {count}, {model.info.width})"
         )

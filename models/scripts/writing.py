@@ -196,19 +196,16 @@ def _listed(texts: list[str], shape: tuple[int, ...]) -> str:
 
 def _rows(texts: list[str], shape: tuple[int, ...], indent: str) -> list[str]:
     if len(shape) <= 1:
-        return _wrapped(_listed(texts, shape) + ",", indent)
+        text = _listed(texts, shape) + ","
+        more = indent + " "
+        return textwrap.wrap(
+            text, WIDTH, initial_indent=indent, subsequent_indent=more, break_on_hyphens=False, break_long_words=False
+        )
     size = len(texts) // shape[0]
     rows = [f"{indent}["]
     for i in range(shape[0]):
         rows += _rows(texts[i * size : (i + 1) * size], shape[1:], indent + _INDENT)
     return [*rows, f"{indent}],"]
-
-
-def _wrapped(text: str, indent: str) -> list[str]:
-    more = indent + " "
-    return textwrap.wrap(
-        text, WIDTH, initial_indent=indent, subsequent_indent=more, break_on_hyphens=False, break_long_words=False
-    )
 
 
 def _filled(before: str, texts: Sequence[str], remark: str, indent: str = "") -> list[str]:

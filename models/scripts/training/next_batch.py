@@ -52,7 +52,7 @@ def write(request: BatchOnScreen, context: Context) -> Script:
     _losses(script, found, planned.settings.seed, request.row)
     _chain_rule(script, found, request.row)
     _adam(script, found)
-    _deeper(script, found, planned.settings.seed)
+    _deeper(script, found)
     if not is_small:
         _moved(script, found)
     return script
@@ -165,7 +165,7 @@ def _adam(script: Script, found: Dissection) -> None:
     script.show("weight afterwards", f"model.lm_head.weight.detach(){place} + change", adam.after)
 
 
-def _deeper(script: Script, found: Dissection, seed: int) -> None:
+def _deeper(script: Script, found: Dissection) -> None:
     deeper = found.deeper
     script.uses("import copy")
     script.section("a deeper gradient, held against a difference in float64")
