@@ -18,10 +18,9 @@ from models.scripts.again import check_alone, give, inputs_of, why_not_again
 from models.scripts.heads import word_of
 from models.scripts.loading import load
 from models.scripts.own_functions import call, open_here
-from models.scripts.streams import blocks_code, print_stream
+from models.scripts.streams import are_close, blocks_code, print_stream
 from models.scripts.writing import Script, quoted
 
-_SAME = 1e-5  # of the largest logit
 _UNREAD = "its output head is more than a norm and a matrix"
 
 
@@ -131,15 +130,9 @@ def _logits_code(run: CurrentRun, inputs: Mapping[str, Tensor]) -> str:
 
 def _is_close(head: nn.Module, states: Tensor, own: Tensor) -> bool:
     try:
-        return _are_close(head(states), own)
+        return are_close(head(states), own)
     except RuntimeError:
         return False
-
-
-def _are_close(made: Tensor, own: Tensor) -> bool:
-    if made.shape != own.shape:
-        return False
-    return float((made.float().cpu() - own).abs().max()) <= _SAME * max(1.0, float(own.abs().max()))
 
 
 def _own_head(
@@ -158,7 +151,7 @@ def _own_head(
             made = head_of(model.module, body, given, {**inputs, **model.forward_options})
         except (RuntimeError, TypeError, AttributeError, ValueError, IndexError):
             continue
-        if _are_close(made, own):
+        if are_close(made, own):
             name = model.module_names[body]
             return "\n".join([*before, f'logits = head_of(model, model.get_submodule("{name}"), {code}, given)'])
     return ""

@@ -47,13 +47,14 @@ def blocks_code(model: Model, trace: Trace, inputs: Mapping[str, Tensor], stack:
         found = residual_stream(model.module, blocks, {**inputs, **model.forward_options})
     except (TypeError, KeyError, RuntimeError, AttributeError):
         return ""  # a block takes its stream under another name
-    if len(found) != len(kept) or any(not _is_close(a, b) for a, b in zip(found, kept, strict=True)):
+    if len(found) != len(kept) or any(not are_close(a, b) for a, b in zip(found, kept, strict=True)):
         return ""
     home = model.module_names[blocks[0]].rpartition(".")[0]
     return f'list(model.get_submodule("{home}"))' if [*model.module.get_submodule(home).children()] == blocks else ""
 
 
-def _is_close(a: Tensor, b: Tensor) -> bool:
+def are_close(a: Tensor, b: Tensor) -> bool:
+    """Whether `a` is `b` but for rounding, of which the largest number of `b` tells how much."""
     if a.shape != b.shape:
         return False
     return float((a.float() - b.float().to(a.device)).abs().max()) <= _SAME * max(1.0, float(b.abs().max()))
