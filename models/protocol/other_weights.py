@@ -116,3 +116,15 @@ class OtherWeightsView(Result):
     blocks_done: bool = False
     moves_done: bool = False
     done: float = 1.0
+
+    @property
+    def found(self) -> dict[str, Rerun]:
+        """What was found so far, by its name: “same”, “blocked”, “moved”."""
+        same = {"same": self.same} if float(self.same.divergence.mean()) > 0 else {}
+        return same | {name: change.rerun for name, change in self.changes.items()}
+
+    @property
+    def changes(self) -> dict[str, Moved]:
+        """Those that make another answer likeliest: “blocked”, “moved”."""
+        both = {"blocked": self.blocked, "moved": self.moved}
+        return {name: change for name, change in both.items() if change is not None}

@@ -10,7 +10,7 @@ from models.forward.current_run import CurrentRun
 from models.protocol.effects import Aim
 from models.protocol.errors import InputError
 from models.protocol.information import from_nats
-from models.protocol.other_weights import OtherWeightsRequest, OtherWeightsView, Rerun
+from models.protocol.other_weights import OtherWeightsRequest, OtherWeightsView
 from models.protocol.values import site_tokens
 from models.scripts.again import Answer, answer_of, check_alone, give, inputs_of, why_not_again
 from models.scripts.eager_attention import home_of, wrap
@@ -36,8 +36,7 @@ def other_weights_script(view: OtherWeightsView, run: CurrentRun) -> Script:
     Raises:
         InputError: none were found.
     """
-    found = _found(view)
-    if not found:
+    if not view.found:
         raise InputError(_NOTHING)
     name = Head.of(run.model, run.trace, *view.heads[0]).name
     which = name if len(view.heads) == 1 else f"{run.model.info.name}, {len(view.heads)} heads"
@@ -56,40 +55,31 @@ def other_weights_script(view: OtherWeightsView, run: CurrentRun) -> Script:
     script.uses("from torch import Tensor")
     if read is None:
         open_here(script, run.model, "run", why or _UNHOOKED)
-        _numbers(script, run, view, found)
+        _numbers(script, run, view)
         script.source_of(divergence, _kl, distance)
         _by_own_functions(script, run, view)
     else:
         load(script, run.model)
-        _numbers(script, run, view, found)
+        _numbers(script, run, view)
         script.source_of(divergence, _kl, distance)
         script.section("the text")
         give(script, inputs)
         _by_a_wrapped_function(script, run, view, home, read)
-    _compare(script, view, found)
+    _compare(script, view)
     return script
 
 
-def _found(view: OtherWeightsView) -> dict[str, Rerun]:
-    found = {"same": view.same} if float(view.same.divergence.mean()) > 0 else {}
-    for name, moved in (("blocked", view.blocked), ("moved", view.moved)):
-        if moved is not None:
-            found[name] = moved.rerun
-    return found
-
-
-def _numbers(script: Script, run: CurrentRun, view: OtherWeightsView, found: dict[str, Rerun]) -> None:
+def _numbers(script: Script, run: CurrentRun, view: OtherWeightsView) -> None:
     site = run.trace.sites[run.trace.index(view.heads[0][0])]
     keys = site_tokens(run.trace, site)[1]
     what = {"same": "as unlike them as was found, the same answer"}
-    for name, moved in (("blocked", view.blocked), ("moved", view.moved)):
-        if moved is not None:
-            to = "" if moved.target is None else f" to {word_of(keys, moved.target)}"
-            what[name] = f"without {word_of(keys, moved.source)}" if not to else f"{word_of(keys, moved.source)}{to}"
+    for name, change in view.changes.items():
+        source, target = word_of(keys, change.source), change.target
+        what[name] = f"without {source}" if target is None else f"{source} to {word_of(keys, target)}"
     script.section("the numbers on screen")
     shape = f"({len(view.heads)}, {site.keys})"
     script.tensor("observed", view.observed, f"{shape} as they are; rows are heads")
-    for name, rerun in found.items():
+    for name, rerun in view.found.items():
         script.tensor(name, rerun.weights, f"{shape} {what[name]}")
 
 
@@ -143,14 +133,14 @@ def _by_own_functions(script: Script, run: CurrentRun, view: OtherWeightsView) -
     script.line("own = said_with(observed)")
 
 
-def _compare(script: Script, view: OtherWeightsView, found: dict[str, Rerun]) -> None:
+def _compare(script: Script, view: OtherWeightsView) -> None:
     former = view.before.id
     script.line("mass = observed.sum(dim=1, keepdim=True)", "1, less where a sink takes part")
     script.remark(f"as it is: {quoted(view.before.label)}")
     script.show("likeliest as it is", "own.argmax()", former)
     script.show("its probability", f"own[{former}].exp()", view.before.probability)
     script.uses("import math")
-    for name, rerun in found.items():
+    for name, rerun in view.found.items():
         best = rerun.best
         script.line("")
         script.line(f"said = said_with({name})")
@@ -165,7 +155,6 @@ def _compare(script: Script, view: OtherWeightsView, found: dict[str, Rerun]) ->
             script.show(f"{name}, its probability", f"said[{best.id}].exp()", best.probability)
         script.show(f"{name}, total variation distance", "distance(said, own)", rerun.distance)
         script.show(f"{name}, what was likeliest", f"said[{former}].exp()", rerun.former.probability)
-    for name, moved in (("blocked", view.blocked), ("moved", view.moved)):
-        if moved is not None:
-            code = f"{moved.share!r} * observed[:, {moved.source}].mean()"
-            script.show(f"{name}, how much of the weight", code, moved.mass)
+    for name, change in view.changes.items():
+        code = f"{change.share!r} * observed[:, {change.source}].mean()"
+        script.show(f"{name}, how much of the weight", code, change.mass)

@@ -37,7 +37,7 @@ from explorer.panels.effects.questions import (
     words_request,
 )
 from explorer.panels.effects.value_grid import ValueGrid
-from explorer.panels.effects.weights_shown import LIMITS, has_other_weights, weights_grid, weights_sentences
+from explorer.panels.effects.weights_shown import LIMITS, weights_grid, weights_sentences
 from explorer.panels.effects.words_page import WordsPage
 from explorer.panels.selected_head import predicting_position, site_words
 from explorer.session.hover import NOTHING, Hover, Pointed
@@ -247,7 +247,7 @@ class EffectsPanel(Panel):
         grid = weights_grid(view, site.ref, state.selection.head, keys)
         sites = [each.ref for each in ran.sites]
         sentences = weights_sentences(view, keys, unit, sites)
-        self.weights.show_found(grid, *sentences, LIMITS, has_other_weights(view))
+        self.weights.show_found(grid, *sentences, LIMITS, bool(view.found))
 
     def _render_selection(self, state: State) -> None:
         page, ran = self.pages.current, state.ran

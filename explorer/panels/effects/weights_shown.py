@@ -54,11 +54,6 @@ def _share(value: float) -> str:
     return "" if text == "0.00" else text.removeprefix("0")
 
 
-def has_other_weights(view: OtherWeightsView) -> bool:
-    """Whether any were found."""
-    return float(view.same.divergence.mean()) > 0 or view.blocked is not None or view.moved is not None
-
-
 def weights_sentences(
     view: OtherWeightsView, keys: Sequence[str], unit: Unit, sites: Sequence[SiteRef]
 ) -> tuple[str, str]:
