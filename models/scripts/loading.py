@@ -34,10 +34,14 @@ def load(script: Script, model: Model) -> None:
     home = "transformers" if hasattr(transformers, kind.__name__) else kind.__module__
     script.uses(f"from {home} import {kind.__name__}")
     if is_own:
-        script.remark(f"{kind.__name__} is a class of this program: run this in its folder, or where it is installed.")
+        _of_this_program(script, kind.__name__)
     options = [repr(info.folder), "local_files_only=True", f"dtype=torch.{model.dtype_name}"]
     options += ['attn_implementation="eager"', *([f"gguf_file={info.gguf!r}"] if info.gguf else [])]
     script.line("\n".join([f"model = {kind.__name__}.from_pretrained(", *(f"    {o}," for o in options), ").eval()"]))
+
+
+def _of_this_program(script: Script, name: str) -> None:
+    script.remark(f"{name} is a class of this program: run this in its folder, or where it is installed.")
 
 
 def load_tokenizer(script: Script, model: Model) -> None:
@@ -75,7 +79,7 @@ def load_recurrent(script: Script, model: RecurrentModel) -> None:
     script.uses(
         "from models.textbook.config import RecurrentConfig", "from models.textbook.recurrent import RecurrentSeq2Seq"
     )
-    script.remark("RecurrentSeq2Seq is a class of this program: run this in its folder, or where it is installed.")
+    _of_this_program(script, "RecurrentSeq2Seq")
     folder = Path(model.info.folder)
     place = weights_place(model.info)
     place = folder / "model.safetensors" if place == folder else place
