@@ -234,25 +234,26 @@ def _sum(script: Script, run: CurrentRun, view: AttributionView, parts: _Parts) 
         script.show("feed-forward networks", "feed_forward", sum(value for _, value in view.networks))
     script.show("biases of the last norm and head", "added", view.constant)
     script.show("their sum", "embedding + attention + feed_forward + added", view.aim.value - view.remainder)
-    for site in _shown(view):
-        name, place = parts.outputs[site], next(each for each in view.sites if each.site == site)
-        where = f"{site.stack} layer {site.layer}"
-        script.show_each(f"{where}, head", f'of_heads["{name}"]', place.heads.tolist())
-        script.show(f"{where}, bias of W_O", f'biases["{name}"]', place.bias)
+    shown = _shown(view)
+    for site in view.sites:
+        if site.site in shown:
+            name, where = parts.outputs[site.site], f"{site.site.stack} layer {site.site.layer}"
+            script.show_each(f"{where}, head", f'of_heads["{name}"]', site.heads.tolist())
+            script.show(f"{where}, bias of W_O", f'biases["{name}"]', site.bias)
     blocks = [value for _, value in view.networks]
     if blocks:
         script.show_each("network", "of_networks.values()", blocks)
 
 
-def _shown(view: AttributionView) -> list[SiteRef]:
-    """The attention modules whose heads are printed, in the order in which they ran."""
+def _shown(view: AttributionView) -> set[SiteRef]:
+    """The attention modules whose heads are printed."""
     left, found = _MOST, set[SiteRef]()
     for site in sorted(view.sites, key=lambda site: -float(np.abs(site.heads).max())):
         left -= len(site.heads)
         if found and left < 0:
             break
         found.add(site.site)
-    return [site.site for site in view.sites if site.site in found]
+    return found
 
 
 def _show_by_own(script: Script, view: AttributionView) -> None:
