@@ -14,7 +14,6 @@ from explorer.panels.effects.questions import HEADS, LENS, PATCH, SUM, TOKENS, W
 from explorer.session.effects_choices import EffectsChoices
 from explorer.session.intents import AskEffects, SelectHead
 from explorer.session.state import State
-from explorer.window.script import ScriptWindow
 from models.protocol.attribution import AttributionRequest
 from models.protocol.effects import EffectsView, HeadEffectRequest
 from models.protocol.explanation import ExplanationRequest
@@ -25,6 +24,7 @@ from models.protocol.patching import PatchColumnRequest
 from models.protocol.values import SiteRef
 from tests.explorer.panels.effects.words_answers import comparison
 from tests.explorer.real_window import opened_window, panel_of, settle, wait_until
+from tests.explorer.script_window import code_of, script_of
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown
 from tests.models.scripts.running import printed
@@ -89,12 +89,7 @@ def test_the_button_of_each_page_opens_its_own_lines(tmp_path: Path) -> None:
         for page in (HEADS, LENS, WORDS):
             QTest.mouseClick(panel.pages.button(page), Qt.MouseButton.LeftButton)
             wait_until(lambda: not panel.is_waiting())
-            QTest.mouseClick(panel.code_button, Qt.MouseButton.LeftButton)
-            wait_until(lambda: any(found.code for found in window.findChildren(ScriptWindow)))
-            script = window.findChildren(ScriptWindow)[0]
-            scripts[str(page)] = script.code
-            script.close()
-            settle(window)
+            scripts[str(page)] = code_of(window, panel)
         results = window.session.state.results
         effects, lens, words = results.of(EffectsView), results.of(LensView), results.of(InContextView)
     assert effects is not None
@@ -126,8 +121,7 @@ def test_weights_that_were_found_have_a_button_of_their_own(tmp_path: Path) -> N
         QTest.mouseClick(panel.weights.search, Qt.MouseButton.LeftButton)
         wait_until(lambda: panel.weights.code.isVisible() and not panel.is_waiting())
         QTest.mouseClick(panel.weights.code, Qt.MouseButton.LeftButton)
-        wait_until(lambda: any(found.code for found in window.findChildren(ScriptWindow)))
-        script = window.findChildren(ScriptWindow)[0]
+        script = script_of(window)
         code = script.code
         script.close()
         settle(window)
