@@ -10,6 +10,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pytest
+
+from models.engine.engine import Engine
+from models.protocol.request import Request
+from models.protocol.scripts import ScriptRequest, ScriptView
+from tests.models.asking import ask
+
 _RUNNER = """
 import contextlib, io, json, socket, sys
 
@@ -33,6 +40,22 @@ class Line(NamedTuple):
     name: str
     computed: float
     shown: float
+
+
+def script(engine: Engine, request: Request) -> str:
+    """What “Show as PyTorch” writes of a request."""
+    view = ask(engine, ScriptRequest(of=request))
+    assert isinstance(view, ScriptView), view
+    return view.code
+
+
+def check_lines(found: Mapping[str, list[Line]], tolerance: float) -> None:
+    """Each script computed what is on screen, within `tolerance` of the largest number that it prints."""
+    for name, lines in found.items():
+        assert lines, name
+        largest = max(1.0, *(abs(line.shown) for line in lines))
+        for line in lines:
+            assert line.computed == pytest.approx(line.shown, abs=tolerance * largest), (name, line)
 
 
 def printed(scripts: Mapping[str, str], folder: Path, own_classes: bool = False) -> dict[str, list[Line]]:

@@ -19,17 +19,17 @@ from models.protocol.atlas import AtlasRequest, AtlasView
 from models.protocol.batch import Batch
 from models.protocol.chat import Pair
 from models.protocol.interventions import Intervention, Mask, Scale
-from models.protocol.request import Request, Result
+from models.protocol.request import Result
 from models.protocol.roles import PATTERNS, HeadQuestion, WhichHeadsRequest, WhichHeadsView
 from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest, Ran
-from models.protocol.scripts import ScriptRequest, ScriptView
+from models.protocol.scripts import ScriptRequest
 from models.protocol.skip import Skip
 from models.protocol.values import SiteRef
 from tests.models import textbook_folders, tiny, tiny_vision
 from tests.models.asking import ask, failure_of, opened
 from tests.models.eager import attentions
-from tests.models.scripts.running import Line, left_by, printed
+from tests.models.scripts.running import Line, left_by, printed, script
 from tests.models.training_folders import trained
 
 TOLERANCE = 1e-6  # float32, added in another order
@@ -52,12 +52,6 @@ def started(reference: str, **inputs: Any) -> tuple[Engine, Ran]:
 def model_of(engine: Engine) -> Model:
     assert engine.workspace.model is not None
     return engine.workspace.model
-
-
-def script(engine: Engine, request: Request) -> str:
-    view = ask(engine, ScriptRequest(of=request))
-    assert isinstance(view, ScriptView), view
-    return view.code
 
 
 def thumbnails(engine: Engine, request: AtlasRequest) -> AtlasView:

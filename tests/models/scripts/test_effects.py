@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,21 +21,22 @@ from models.protocol.interventions import Intervention, Mask, Positions, Scale
 from models.protocol.lens import LensAtRequest, LensView
 from models.protocol.other_weights import OtherWeightsRequest, OtherWeightsView, Scope
 from models.protocol.patching import BY_POSITION, PatchColumnRequest, PatchRequest, PatchView
-from models.protocol.request import Request
 from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest, Ran
-from models.protocol.scripts import ScriptRequest, ScriptView
+from models.protocol.scripts import ScriptRequest
 from models.protocol.skip import Skip
 from models.protocol.values import SiteRef
 from models.scripts.own_functions import open_here
 from models.scripts.writing import Script
 from tests.models import textbook_folders, tiny
 from tests.models.asking import ask, failure_of, opened
-from tests.models.scripts.running import Line, printed
+from tests.models.scripts.running import check_lines, printed, script
 from tests.models.training_folders import trained
 
 TOLERANCE = 2e-6
 """Of the largest number that a script prints: of logits of about 10, read after two products of float32."""
+
+check = partial(check_lines, tolerance=TOLERANCE)
 
 KINDS = ("gpt2", "llama", "gemma2", "gpt_neox", "gpt_oss", "bert", "distilbert", "albert", "t5", "bart", "marian")
 OTHERS = ("story-gpt", "story-bert", "en-es")
@@ -50,20 +52,6 @@ def ran(engine: Engine, text: str = tiny.SENTENCE, *interventions: Intervention,
     view = ask(engine, ForwardRequest(inputs=RunInputs(text, target, interventions=interventions), ticket=RUN))
     assert isinstance(view, Ran), view
     return view
-
-
-def script(engine: Engine, request: Request) -> str:
-    view = ask(engine, ScriptRequest(of=request))
-    assert isinstance(view, ScriptView), view
-    return view.code
-
-
-def check(found: dict[str, list[Line]], tolerance: float = TOLERANCE) -> None:
-    for name, lines in found.items():
-        assert lines, name
-        largest = max(1.0, *(abs(line.shown) for line in lines))
-        for line in lines:
-            assert line.computed == pytest.approx(line.shown, abs=tolerance * largest), (name, line)
 
 
 def whole(engine: Engine, request: EffectsRequest) -> EffectsView:

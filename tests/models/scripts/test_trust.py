@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from models import Scale
 from models.engine.engine import Engine
@@ -13,14 +12,15 @@ from models.protocol.batch import Batch
 from models.protocol.chat import Pair
 from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest
-from models.protocol.scripts import ScriptRequest, ScriptView
+from models.protocol.scripts import ScriptRequest
 from models.protocol.trust import TrustRequest
 from tests.models import textbook_folders, tiny
 from tests.models.asking import ask, failure_of, opened
-from tests.models.scripts.running import Line, printed
+from tests.models.scripts.running import check_lines, printed, script
 from tests.models.tiny import TinyFolder
 
 TOLERANCE = 1e-6  # of the largest number that a script prints
+check = partial(check_lines, tolerance=TOLERANCE)
 KINDS = [
     *("gpt2", "llama", "gemma2", "gpt_neox", "gpt_oss", "bloom", "bert", "distilbert", "deberta_v2"),
     *("t5", "bart", "marian", "bert2bert", "t5_encoder", "bert_classifier"),
@@ -33,17 +33,7 @@ def script_of(engine: Engine, prompt: Any = tiny.SENTENCE, **inputs: Any) -> str
     if model.seq2seq:
         inputs = {"target": "to the park", **inputs}
     ask(engine, ForwardRequest(inputs=RunInputs(prompt, **inputs), ticket=2))
-    view = ask(engine, ScriptRequest(of=TrustRequest(run=2)))
-    assert isinstance(view, ScriptView), view
-    return view.code
-
-
-def check(found: dict[str, list[Line]]) -> None:
-    for name, lines in found.items():
-        assert lines, name
-        largest = max(1.0, *(abs(line.shown) for line in lines))
-        for line in lines:
-            assert line.computed == pytest.approx(line.shown, abs=TOLERANCE * largest), (name, line)
+    return script(engine, TrustRequest(run=2))
 
 
 def test_every_family(tiny_folder: TinyFolder, tmp_path: Path) -> None:

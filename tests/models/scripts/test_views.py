@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from models import as_pytorch, open_checkpoint, run
-from models.engine.engine import Engine
 from models.forward.model import Model
 from models.protocol.decoding import DecodeStepRequest, DecodeStepView
 from models.protocol.decoding_settings import DecodeSettings
@@ -18,17 +18,17 @@ from models.protocol.head import HeadRequest
 from models.protocol.interventions import Scale
 from models.protocol.positions import PositionsRequest, PositionsView
 from models.protocol.prediction import PredictionRequest, PredictionView
-from models.protocol.request import Request
 from models.protocol.run_inputs import RunInputs
-from models.protocol.scripts import ScriptRequest, ScriptView
+from models.protocol.scripts import ScriptRequest
 from models.protocol.variance import VarianceRequest, VarianceView
 from models.scripts.positions import positions_script
 from models.views.positions import positions_view
 from tests.models import textbook_folders, tiny
 from tests.models.asking import ask, failure_of, forward, opened
-from tests.models.scripts.running import Line, printed
+from tests.models.scripts.running import check_lines, printed, script
 
 TOLERANCE = 1e-6  # of the largest number that a script prints
+check = partial(check_lines, tolerance=TOLERANCE)
 
 BY_MODEL = [
     *("gpt2", "llama", "qwen3", "gemma2", "phi3", "gpt_neox", "opt", "gpt_oss"),
@@ -51,20 +51,6 @@ POSITIONED = [
 
 def model_of(name: str, tiny_model) -> Model:
     return tiny_model(name) if name in tiny.KINDS else open_checkpoint(name)
-
-
-def check(found: dict[str, list[Line]], tolerance: float = TOLERANCE) -> None:
-    for name, lines in found.items():
-        assert lines, name
-        largest = max(1.0, *(abs(line.shown) for line in lines))
-        for line in lines:
-            assert line.computed == pytest.approx(line.shown, abs=tolerance * largest), (name, line)
-
-
-def script(engine: Engine, request: Request) -> str:
-    view = ask(engine, ScriptRequest(of=request))
-    assert isinstance(view, ScriptView), view
-    return view.code
 
 
 def test_a_whole_head_by_the_model_itself(tiny_model, tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from models.protocol.training_scripts import BatchOnScreen
 from models.training.dissection import dissect
 from models.training.experiment import experiment
 from models.training.training import Training
-from tests.models.asking import ask, failure_of
-from tests.models.scripts.running import printed
+from tests.models.asking import failure_of
+from tests.models.scripts.running import printed, script
 
 TOLERANCE = 1e-6  # of the number itself: Adam's own lines are in float64, and torch's clip is in float32
 
@@ -44,8 +44,7 @@ def waiting(folder: Path, task: str, switches: dict[str, str], steps: int) -> tu
 
 
 def code_of(request: BatchOnScreen) -> str:
-    code: str = ask(Engine(), ScriptRequest(of=request)).code  # type: ignore[attr-defined]
-    return code
+    return script(Engine(), request)
 
 
 def test_its_numbers_are_those_of_the_step(tmp_path: Path) -> None:

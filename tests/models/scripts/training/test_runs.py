@@ -9,14 +9,14 @@ import pytest
 
 from explorer.paths import resource
 from models.engine.engine import Engine
-from models.protocol.scripts import ScriptRequest, ScriptView
+from models.protocol.scripts import ScriptRequest
 from models.protocol.training_messages import HeldOutPoint, TrainingPoint
 from models.protocol.training_scripts import RunsOnScreen
 from models.training.comparison import Comparison
 from models.training.prepared import read_prepared
 from tests.explorer.prepared import tiny_experiment
-from tests.models.asking import ask, failure_of
-from tests.models.scripts.running import printed
+from tests.models.asking import failure_of
+from tests.models.scripts.running import printed, script
 
 TOLERANCE = 1e-6  # of a loss: none is needed where torch has as many threads
 
@@ -65,9 +65,7 @@ def run(file: Path, name: str, steps: int) -> tuple[Comparison, RunsOnScreen]:
 
 
 def code_of(request: RunsOnScreen) -> str:
-    view = ask(Engine(), ScriptRequest(of=request))
-    assert isinstance(view, ScriptView), view
-    return view.code
+    return script(Engine(), request)
 
 
 def test_each_run_is_that_of_the_window(tmp_path: Path) -> None:

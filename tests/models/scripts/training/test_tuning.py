@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from models.engine.engine import Engine
 from models.opening.open import open_checkpoint
-from models.protocol.scripts import ScriptRequest, ScriptView
+from models.protocol.scripts import ScriptRequest
 from models.protocol.training_messages import AskedTuning, HeldOutPoint, TrainingPoint
 from models.protocol.training_scripts import TuningOnScreen
 from models.scripts.training.data_lines import MOST_WRITTEN
@@ -22,8 +22,8 @@ from models.training.finetuning import FineTuning, settings_of
 from models.training.pairs_file import source_of
 from models.training.tuning_rows import data_for, rows_of
 from tests.models import tiny
-from tests.models.asking import ask, failure_of
-from tests.models.scripts.running import printed
+from tests.models.asking import failure_of
+from tests.models.scripts.running import printed, script
 
 TOLERANCE = 1e-5  # of a loss: none is needed where torch has as many threads
 
@@ -63,9 +63,7 @@ def tuned(asked: AskedTuning) -> tuple[FineTuning, TuningOnScreen]:
 
 
 def code_of(request: TuningOnScreen) -> str:
-    view = ask(Engine(), ScriptRequest(of=request))
-    assert isinstance(view, ScriptView), view
-    return view.code
+    return script(Engine(), request)
 
 
 def of_classes(folder: Path) -> AskedTuning:
