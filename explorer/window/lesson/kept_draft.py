@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from explorer import autosaves
 from explorer.autosaves import Left
 from explorer.widgets.notice_bar import NoticeBar
+from explorer.widgets.number_text import counted
 from explorer.window.keeper import Keeper
 from explorer.window.lesson.lessons import Lessons
 
@@ -41,9 +42,8 @@ class DraftAutosave(Keeper["KeptDraft"]):
         kept_drafts.save(content, path)
 
     def _about(self, content: KeptDraft) -> str:
-        count = len(content.draft.steps)
         title = " ".join(content.draft.title.split()) or "Without a title"
-        return f"“{title[:60]}”, {count} {'step' if count == 1 else 'steps'}"
+        return f"“{title[:60]}”, {counted(len(content.draft.steps), 'step')}"
 
     def _open(self, path: Path, content: KeptDraft) -> None:
         self._file.adopt(path, content)
