@@ -14,6 +14,7 @@ from models.forward.recurrent_model import RecurrentModel
 from models.protocol.errors import InputError
 from models.protocol.values import Site
 from models.scripts.edited import edit, edits_attention_alone, put_back
+from models.scripts.head import keep_weights, outputs_of, why_no_weights
 from models.scripts.inputs import given
 from models.scripts.loading import load, load_recurrent, why_not_loaded
 from models.scripts.patterns import visible_code
@@ -21,7 +22,6 @@ from models.scripts.writing import Script
 from models.textbook.transformer import MultiHeadAttention
 
 _MOST_BYTES = 4 << 30
-_GIVEN = {"encoder": "encoder_attentions", "decoder": "decoder_attentions", "cross": "cross_attentions"}
 
 
 @torch.no_grad()
@@ -61,14 +61,9 @@ def _by_model(script: Script, run: CurrentRun) -> None:
     if trace.interventions:
         edit(script, run)
     arguments, row = given(script, run)
-    of_textbook = any(isinstance(module, MultiHeadAttention) for module in model.module.modules())
+    of_textbook = bool(why_no_weights(model))
     if of_textbook:
-        script.line("kept = []", "the weights of each attention, in the order in which they run")
-        names = [site.module for site in trace.sites]
-        script.line(
-            f"for name in {names!r}:\n"
-            "    model.get_submodule(name).register_forward_hook(lambda _, given, out: kept.append(out[1]))"
-        )
+        keep_weights(script, trace)
         script.line(f"with torch.no_grad():\n    model({arguments})")
         places = {site.ref: place for place, site in enumerate(trace.sites)}
     else:
@@ -82,7 +77,7 @@ def _by_model(script: Script, run: CurrentRun) -> None:
         if of_textbook:
             layers = f"[kept[i] for i in {[places[site.ref] for site in sites]}]"
         else:
-            layers = f"out.{_GIVEN[stack] if trace.source else 'attentions'}[:{len(sites)}]"
+            layers = f"out.{outputs_of(stack, bool(trace.source))}[:{len(sites)}]"
         script.line(f'weights["{stack}"] = [w[{row}].float() for w in {layers}]', _shape(sites))
     for stack, sites in layers_of(run).items():
         rows = _empty_rows(trace.inputs[trace.index(sites[0])])

@@ -20,6 +20,7 @@ from models.textbook.transformer import MultiHeadAttention, _single, eager_atten
 _SHOWN = 3  # weights that are printed beside those on screen
 
 _GIVEN = {"encoder": "encoder_attentions", "decoder": "decoder_attentions", "cross": "cross_attentions"}
+"""What transformers calls the weights of each stack of an encoder-decoder model."""
 
 
 def write(request: HeadRequest, context: Context) -> Script:
@@ -93,9 +94,23 @@ def _by_model(script: Script, head: Head) -> None:
 
 def output_of(trace: Trace, site: SiteRef) -> str:
     """Where the output of transformers' model has the weights of a site: "attentions[5]", (texts, heads, q, k)."""
-    name = _GIVEN[site.stack] if trace.source else "attentions"
     of_stack = [other.ref for other in trace.sites if other.stack == site.stack]
-    return f"{name}[{of_stack.index(site)}]"
+    return f"{outputs_of(site.stack, bool(trace.source))}[{of_stack.index(site)}]"
+
+
+def outputs_of(stack: str, seq2seq: bool) -> str:
+    """The output of transformers' model with the weights of a stack, one of each layer: "attentions"."""
+    return _GIVEN[stack] if seq2seq else "attentions"
+
+
+def keep_weights(script: Script, trace: Trace) -> None:
+    """Lines after which `kept` gets the weights of a model for which `why_no_weights` has a reason."""
+    script.line("kept = []", "the weights of each attention, in the order in which they run")
+    names = [site.module for site in trace.sites]
+    script.line(
+        f"for name in {names!r}:\n"
+        "    model.get_submodule(name).register_forward_hook(lambda _, given, out: kept.append(out[1]))"
+    )
 
 
 def _from_queries_and_keys(script: Script, head: Head) -> None:

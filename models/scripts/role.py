@@ -22,16 +22,15 @@ from models.roles.probe import our_probe, read_probe
 from models.roles.reading import Item, Reader
 from models.roles.roles import head_roles
 from models.scripts.copying import copying
+from models.scripts.head import keep_weights, outputs_of, why_no_weights
 from models.scripts.loading import load, load_recurrent, why_not_loaded
 from models.scripts.patterns import BY_WORD, define_cells, rule_of, tokens_of
 from models.scripts.pictures import processor, reading_of
 from models.scripts.role_counts import counted_of
 from models.scripts.which_heads import print_ranked
 from models.scripts.writing import Script
-from models.textbook.transformer import MultiHeadAttention
 
 _REPEATED = ("copy", "induction")
-_GIVEN = {"encoder": "encoder_attentions", "decoder": "decoder_attentions", "cross": "cross_attentions"}
 
 
 def write(request: RoleRequest, context: Context) -> Script:
@@ -107,7 +106,7 @@ class _Counting:
         for site in self.trace.sites:
             self.layers.setdefault(site.stack, []).append(site)
         self.counted = counted_of(role, items, self.trace)
-        self.of_textbook = any(isinstance(module, MultiHeadAttention) for module in model.module.modules())
+        self.of_textbook = bool(why_no_weights(model))
         self.is_pattern = role in {pattern.name for pattern in PATTERNS}
 
     def write(self) -> None:
@@ -127,12 +126,7 @@ class _Counting:
         if isinstance(self.model, VisionModel):
             processor(script, self.model)
         if self.of_textbook:
-            names = [site.module for site in self.trace.sites]
-            script.line("kept = []", "the weights of each attention, in the order in which they run")
-            script.line(
-                f"for name in {names!r}:\n"
-                "    model.get_submodule(name).register_forward_hook(lambda _, given, out: kept.append(out[1]))"
-            )
+            keep_weights(script, self.trace)
         for stack, at in self.stacks.items():
             self.counted.begin(script, stack, len(at), self.layers[stack][0].heads)
         body = [*start, *self._run(call)]
@@ -197,8 +191,7 @@ class _Counting:
             given = [f'"{stack}": [kept[i] for i in {at}]' for stack, at in places.items()]
             lines = ["kept.clear()", "with torch.no_grad():", f"    model({call})"]
         else:
-            names = {stack: _GIVEN[stack] if self.model.seq2seq else "attentions" for stack in self.stacks}
-            given = [f'"{stack}": out.{name}' for stack, name in names.items()]
+            given = [f'"{stack}": out.{outputs_of(stack, self.model.seq2seq)}' for stack in self.stacks]
             lines = ["with torch.no_grad():", f"    out = model({call}, output_attentions=True)"]
         return [*lines, f"given = {{{', '.join(given)}}}"]
 

@@ -10,12 +10,11 @@ from models.forward.trace import Trace
 from models.protocol.errors import InputError
 from models.protocol.trust import TrustRequest
 from models.protocol.values import Site, site_tokens
-from models.scripts.head import output_of
+from models.scripts.head import output_of, why_no_weights
 from models.scripts.heads import word_of
 from models.scripts.inputs import given
 from models.scripts.loading import load, why_not_loaded
 from models.scripts.writing import Script, quoted
-from models.textbook.transformer import MultiHeadAttention
 
 _LOGITS, _WEIGHTS = 5, 3
 
@@ -40,7 +39,7 @@ def trust_script(run: CurrentRun, trace: Trace) -> Script:
     script = Script(f"{name} as transformers runs it, beside what is on screen", changed)
     load(script, model)
     call, row = given(script, run)
-    site = None if _keeps_no_weights(run) or not trace.sites else trace.sites[-1]
+    site = None if why_no_weights(model) or not trace.sites else trace.sites[-1]
     options = "" if site is None or site.is_long else ", output_attentions=True"
     script.line(f"with torch.no_grad():\n    out = model({call}{options})")
     compared = _logits(script, run, trace, row)
@@ -49,10 +48,6 @@ def trust_script(run: CurrentRun, trace: Trace) -> Script:
     elif not compared:
         raise InputError(f"{name} says nothing, and keeps no weights of its own to compare with.")
     return script
-
-
-def _keeps_no_weights(run: CurrentRun) -> bool:
-    return any(isinstance(module, MultiHeadAttention) for module in run.model.module.modules())
 
 
 def _logits(script: Script, run: CurrentRun, trace: Trace, row: int) -> bool:
