@@ -62,7 +62,7 @@ class Finding:
     """Runs the texts, and adds up what the heads do."""
 
     def __init__(self, model: Model, probe: Probe, should_stop: ShouldStop, report: Report) -> None:
-        self._model, self._probe, self._should_stop, self._report = model, probe, should_stop, report
+        self._model, self._probe = model, probe
         self._sides = Sides(model)
         self._sites: dict[SiteRef, tuple[Site, _SiteFound]] = {}
         self._far: dict[str, Distances] = {}  # by stack
@@ -73,7 +73,6 @@ class Finding:
 
     def serve(self, should_stop: ShouldStop, report: Report) -> None:
         """Heed another request from now on."""
-        self._should_stop, self._report = should_stop, report
         self._reader.should_stop, self._reader.report = should_stop, report
 
     def work(self) -> Iterator[float]:
@@ -90,7 +89,7 @@ class Finding:
         done = 0
         for group, repeated in ((items, False), (repeats, True)):
             for together, encoded in batches(model, group):
-                self._report(f"Looking at {len(items):,} texts", done / total)
+                self._reader.report(f"Looking at {len(items):,} texts", done / total)
                 self._rows.clear()
                 self._related.clear()
                 self._sides.clear()
@@ -103,7 +102,7 @@ class Finding:
         yield from self._copying(items)
 
     def _asked_to_stop(self) -> bool:
-        return self._should_stop()
+        return self._reader.should_stop()
 
     # weights
 
@@ -195,7 +194,7 @@ class Finding:
         stacks = {site.stack for site, _ in self._sites.values()}
         if all(why_not("ov-copying", self._model.info, stack) for stack in stacks):
             return
-        self._report("Following what the heads write", None)
+        self._reader.report("Following what the heads write", None)
         yield 0.999
         few = [token.id for token in items[0].encoded.tokens[:4]]
         self._copied = copying_scores(self._model, run(self._model, few), self._asked_to_stop)
