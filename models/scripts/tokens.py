@@ -24,7 +24,7 @@ from models.scripts.pictures import prepare
 from models.scripts.writing import Script
 from models.text.reading import SURROGATES
 from models.text.templates import render
-from models.text.tokens import joins_before, whole_characters
+from models.text.tokens import joins_before, whole_characters, without_invented_space
 
 _ARCS = "The arcs above the tokens are a row of a head's weights: Head and Cell have the lines of them."
 
@@ -190,20 +190,15 @@ class _Side:
         wanted = [(token.start, token.end) for token in self.own]
         code = 'encoded["offset_mapping"]'
         if spans != wanted:
-            pieces = [self.model.piece(id_) for id_ in ids]
-            script.uses("import unicodedata", "from collections.abc import Sequence")
-            script.source_of(whole_characters, joins_before)
-            script.remark('A "▁" that SentencePiece put before the text stands for no character of it:')
+            script.uses("import unicodedata", "from collections.abc import Callable, Sequence")
+            script.source_of(without_invented_space, whole_characters, joins_before)
             script.line(
-                f"spans, pieces = {code}, tokenizer.convert_ids_to_tokens(encoded['input_ids'])\n"
-                "spans = [\n"
-                "    (start, start) if after[0] == start < min(end, after[1]) and piece == '▁' else (start, end)\n"
-                "    for piece, (start, end), after in zip(pieces, spans, [*spans, (0, 0)][1:])\n]"
+                f'spans = without_invented_space(encoded["input_ids"], {code}, tokenizer.convert_ids_to_tokens)'
             )
             script.remark("Marks that it composed with the letter before them, or dropped, belong to that letter:")
             code = "whole_characters(text, spans)"
-            raw = _without_invented_space(pieces[len(before) :], raw)
-            spans = [(0, 0)] * len(before) + whole_characters(text, raw)
+            found = without_invented_space(ids[len(before) :], raw, self.model.piece)
+            spans = [(0, 0)] * len(before) + whole_characters(text, found)
         if spans != wanted:
             self._covers_nothing()
             return
@@ -250,14 +245,6 @@ class _Side:
             "for place, (id_, piece, cover, shown) in enumerate(zip(ids, pieces, covers, on_screen.tolist())):\n"
             f'    print(f"{self.called}{{place}} {{piece!r}} covers {{cover!r}}, id: {{id_}}   on screen: {{shown}}")'
         )
-
-
-def _without_invented_space(pieces: Sequence[str], spans: Sequence[Any]) -> list[tuple[int, int]]:
-    """As the lines above have it."""
-    return [
-        (start, start) if after[0] == start < min(end, after[1]) and piece == "▁" else (start, end)
-        for piece, (start, end), after in zip(pieces, spans, [*spans, (0, 0)][1:], strict=True)
-    ]
 
 
 def _pad_code(model: Model, pad: int) -> str:

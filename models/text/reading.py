@@ -15,7 +15,7 @@ from models.protocol.chat import Pair
 from models.protocol.errors import InputError
 from models.text.pairs import FIRST, SECOND, call_with_pair
 from models.text.tokenizer_checks import panics_raised
-from models.text.tokens import whole_characters
+from models.text.tokens import whole_characters, without_invented_space
 
 Use = Literal["input", "target", "bare"]
 """What a text is read for. An input has the tokens around it that the tokenizer adds; a target, which a decoder is made
@@ -70,7 +70,7 @@ class TextReader:
         except Exception as cause:  # whatever a tokenizer runs into: no [UNK] where it needs one, say
             raise self._failure(cause) from cause
         ids, spans = encoding["input_ids"], encoding["offset_mapping"]
-        spans = whole_characters(text, self._without_invented_space(ids, spans))
+        spans = whole_characters(text, without_invented_space(ids, spans, self._piece))
         added = [
             bool(mask) and start == end
             for mask, (start, end) in zip(encoding["special_tokens_mask"], spans, strict=True)
@@ -129,7 +129,8 @@ class TextReader:
         spans = [(0, 0)] * len(called.ids)  # each of its own text
         for segment in (FIRST, SECOND):
             own = [i for i, of in enumerate(called.texts) if of == segment]
-            found = self._without_invented_space([called.ids[i] for i in own], [called.spans[i] for i in own])
+            ids, given = [called.ids[i] for i in own], [called.spans[i] for i in own]
+            found = without_invented_space(ids, given, self._piece)
             for i, span in zip(own, whole_characters(pair.text(segment), found), strict=True):
                 spans[i] = span
         added = [text is None for text in called.texts]
@@ -149,13 +150,6 @@ class TextReader:
             return len(set(_word_ids(self._tokenizer("one two", add_special_tokens=False))) - {None}) > 1
         except Exception:  # a person's own code, or one that does not know these letters
             return False
-
-    def _without_invented_space(self, ids: list[int], spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-        """A lone "▁" that SentencePiece put before the text claims its first character; it stands for none."""
-        return [
-            (start, start) if nxt[0] == start < min(end, nxt[1]) and self._piece(id_) == "▁" else (start, end)
-            for id_, (start, end), nxt in zip(ids, spans, [*spans, (0, 0)][1:], strict=True)
-        ]
 
     def fitting(self, text: str, spans: list[tuple[int, int]], limit: int, use: Use) -> int:
         """How many characters of `text` make at most `limit` tokens."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -38,6 +38,16 @@ def visible(text: str) -> str:
         else:
             glyphs.append(char)
     return "".join(glyphs)
+
+
+def without_invented_space(
+    ids: Sequence[int], spans: Sequence[tuple[int, int]], piece: Callable[[int], str]
+) -> list[tuple[int, int]]:
+    """A lone "▁" that SentencePiece put before the text claims its first character; it stands for none."""
+    return [
+        (start, start) if after[0] == start < min(end, after[1]) and piece(id_) == "▁" else (start, end)
+        for id_, (start, end), after in zip(ids, spans, [*spans, (0, 0)][1:], strict=True)
+    ]
 
 
 def whole_characters(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
