@@ -17,7 +17,7 @@ from models.scripts.edited import edit, edits_attention_alone, put_back
 from models.scripts.head import keep_weights, outputs_of, why_no_weights
 from models.scripts.inputs import given
 from models.scripts.loading import load, load_recurrent, why_not_loaded
-from models.scripts.patterns import visible_code
+from models.scripts.patterns import visible_code, visible_of
 from models.scripts.writing import Script
 from models.textbook.transformer import MultiHeadAttention
 
@@ -96,11 +96,8 @@ def _empty_rows(x: AttentionInputs) -> list[int]:
     """Queries to which nothing is visible: transformers' own code spreads their weight, and nobody reads it."""
     if x.precomputed is not None or x.mask is None:
         return []
-    masked = attention.masked_cells(x)
-    if masked is None:
-        return []
-    nothing = masked[0].all(dim=-1).all(dim=0).expand(x.queries) if masked.shape[-1] == x.keys else masked.new_zeros(1)
-    return [int(i) for i in nothing.nonzero()[:, 0]]
+    seen = visible_of(x).any(dim=-1).any(dim=0)  # (queries,)
+    return [int(i) for i in (~seen).nonzero()[:, 0]]
 
 
 def _by_recurrent(script: Script, model: RecurrentModel, run: CurrentRun) -> None:

@@ -75,6 +75,14 @@ def tokens_of(pattern: str, tokens: Sequence[Token]) -> list[object]:
 # ------------------------------------------------------------------ what is visible
 
 
+def visible_of(x: AttentionInputs) -> Tensor:
+    """Which keys each query of a layer sees: bool, (heads or 1, queries, keys)."""
+    masked = attention.masked_cells(x)
+    if masked is None:
+        return torch.ones(1, x.queries, x.keys, dtype=torch.bool)
+    return ~masked[0].cpu().expand(-1, x.queries, x.keys)
+
+
 def rule_of(visible: Tensor) -> str:
     """Of what each query sees, (queries, keys) bool, an expression in `n` and `m`; "" where no short rule says it."""
     n, m = visible.shape
@@ -124,9 +132,7 @@ def masks_of(script: Script, inputs: Sequence[AttentionInputs], called: str) -> 
     """
     found: dict[bytes, tuple[str, str, list[int]]] = {}
     for layer, x in enumerate(inputs):
-        masked = attention.masked_cells(x)
-        cells = torch.zeros(1, x.queries, x.keys, dtype=torch.bool) if masked is None else masked[0].cpu()
-        visible = ~cells.expand(-1, x.queries, x.keys)
+        visible = visible_of(x)
         mark = visible.numpy().tobytes()
         if mark not in found:
             name = f"{called}_{len(found)}"

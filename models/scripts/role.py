@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from models.attention import attention
 from models.forward.context import Context
 from models.forward.model import Model
 from models.forward.recurrent_model import RecurrentModel
@@ -24,7 +23,7 @@ from models.roles.roles import head_roles
 from models.scripts.copying import copying
 from models.scripts.head import keep_weights, outputs_of, why_no_weights
 from models.scripts.loading import load, load_recurrent, why_not_loaded
-from models.scripts.patterns import BY_WORD, define_cells, rule_of, tokens_of
+from models.scripts.patterns import BY_WORD, define_cells, rule_of, tokens_of, visible_of
 from models.scripts.pictures import processor, reading_of
 from models.scripts.role_counts import counted_of
 from models.scripts.which_heads import print_ranked
@@ -230,9 +229,7 @@ class _Counting:
         x = self.trace.inputs[self.trace.index(site)]
         if x.precomputed is not None:
             return "w != 0"  # such a model says no more of its mask
-        masked = attention.masked_cells(x)
-        hidden = torch.zeros(1, x.queries, x.keys, dtype=torch.bool) if masked is None else masked[0].cpu()
-        visible = ~hidden.expand(-1, x.queries, x.keys)
+        visible = visible_of(x)
         rule = rule_of(visible[0]) if bool((visible == visible[:1]).all()) else ""
         if not rule:
             raise InputError(
