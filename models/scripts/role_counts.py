@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Protocol
 
 from models.forward.trace import Trace
 from models.protocol.errors import InputError
@@ -13,14 +13,23 @@ from models.roles.relations import NAMES, grouped, pieces_of_words
 from models.scripts.writing import Script
 
 
-class Counted(Protocol):
+class Counted(ABC):
     """Lines of one role. In those of a text there are `text`, its number, and `given`; in those of a layer of it also
     `layer`, `w` (heads, queries, keys), `n`, `m`, and `visible`, (queries, keys) or (heads, queries, keys)."""
 
-    def numbers(self, script: Script) -> None: ...
+    def numbers(self, script: Script) -> None:  # noqa: B027 (most write none)
+        """What the texts have beside their tokens."""
+
+    @abstractmethod
     def begin(self, script: Script, stack: str, layers: int, heads: int) -> None: ...
-    def of_text(self, stack: str, q: str, k: str) -> list[str]: ...
+
+    def of_text(self, stack: str, q: str, k: str) -> list[str]:
+        return []
+
+    @abstractmethod
     def of_layer(self, stack: str, first: int) -> list[str]: ...
+
+    @abstractmethod
     def end(self, script: Script, stack: str) -> None: ...
 
 
@@ -33,11 +42,8 @@ def counted_of(role: str, items: Sequence[Item], trace: Trace) -> Counted:
     return _Distance(items, trace) if role == "positional" else _Pattern()
 
 
-class _Pattern:
+class _Pattern(Counted):
     """The mean over queries of the weight on some cells."""
-
-    def numbers(self, script: Script) -> None:
-        pass
 
     def begin(self, script: Script, stack: str, layers: int, heads: int) -> None:
         for name in ("sums", "counts", "evens"):
@@ -60,18 +66,12 @@ class _Pattern:
         script.line(f"even = evens_{stack}.sum(dim=1) / counts_{stack}.sum(dim=1)")
 
 
-class _Breadth:
+class _Breadth(Counted):
     """The mean over rows of the entropy, as a share of the most that it could be."""
-
-    def numbers(self, script: Script) -> None:
-        pass
 
     def begin(self, script: Script, stack: str, layers: int, heads: int) -> None:
         for name in ("sums", "counts"):
             script.line(f"{name}_{stack} = torch.zeros({layers}, {heads}, dtype=torch.float64)")
-
-    def of_text(self, stack: str, q: str, k: str) -> list[str]:
-        return []
 
     def of_layer(self, stack: str, first: int) -> list[str]:
         return [
@@ -88,7 +88,7 @@ class _Breadth:
         script.line(f"scores = sums_{stack} / counts_{stack}")
 
 
-class _Distance:
+class _Distance(Counted):
     """The share of the map's variance that distance alone explains."""
 
     def __init__(self, items: Sequence[Item], trace: Trace) -> None:
@@ -127,9 +127,6 @@ class _Distance:
         script.line(f"squares_{stack} = torch.zeros({layers}, {heads}, dtype=torch.float64)")
         script.line(f"counts_{stack} = torch.zeros({layers}, {most}, dtype=torch.float64)", "cells of each distance")
 
-    def of_text(self, stack: str, q: str, k: str) -> list[str]:
-        return []
-
     def of_layer(self, stack: str, first: int) -> list[str]:
         lines = ["seen = visible if visible.dim() == 2 else visible.any(dim=0)  # (queries, keys)"]
         if self._picture is None:
@@ -152,7 +149,7 @@ class _Distance:
         script.line("scores = (between / total).clamp(0, 1)", "R^2")
 
 
-class _Relation:
+class _Relation(Counted):
     """Attention between words that a dependency edge joins: Clark et al. 2019, section 4."""
 
     def __init__(self, role: str, items: Sequence[Item]) -> None:
@@ -177,9 +174,6 @@ class _Relation:
         for name in ("counts", "evens"):
             script.line(f"{name}_{stack} = torch.zeros({layers}, dtype=torch.float64)")
         script.line(f"far_{stack}, words_{stack} = Counter(), 0", "how often each distance in words leads there")
-
-    def of_text(self, stack: str, q: str, k: str) -> list[str]:
-        return []
 
     def of_layer(self, stack: str, first: int) -> list[str]:
         return [
