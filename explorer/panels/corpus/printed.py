@@ -36,11 +36,9 @@ def shown_cell(view: CorpusView, site: SiteRef, head: int, selected: tuple[int, 
     rows, columns = found.values.shape
     query, key = selected
     if not (0 <= query < rows and 0 <= key < columns) or np.isnan(found.values[query, key]):
-        chosen = np.where((~np.isnan(found.values)).sum(axis=1, keepdims=True) > 1, found.values, -1.0)
-        chosen = np.where(np.isnan(chosen), -1.0, chosen)
-        if chosen.max() < 0:
-            chosen = np.nan_to_num(found.values, nan=-1.0)
-        query, key = divmod(int(chosen.argmax()), columns)
+        has_choice = (~np.isnan(found.values)).sum(axis=1, keepdims=True) > 1  # (rows, 1)
+        chosen = np.where(has_choice, found.values, np.nan) if has_choice.any() else found.values
+        query, key = divmod(int(np.nanargmax(chosen)), columns)
     return ShownCell(query, key, float(found.values[query, key]))
 
 
@@ -48,9 +46,8 @@ def shown_distances(view: CorpusView, site: SiteRef, head: int) -> ShownDistance
     if site not in view.sites or head >= view.by_distance.shape[1]:
         return None
     means = view.by_distance[view.sites.index(site), head]
-    largest = np.argsort(np.nan_to_num(means, nan=-1.0), kind="stable")[::-1][:_FEW]
-    found = [(int(view.distances[i]), float(means[i])) for i in largest if not np.isnan(means[i])]
-    return ShownDistances(tuple(found)) if found else None
+    few = tuple((int(view.distances[i]), float(means[i])) for i in _largest(means))
+    return ShownDistances(few) if few else None
 
 
 def shown_place(view: CorpusView, site: SiteRef, head: int, hit: Hit | None) -> ShownPlace | None:
@@ -70,6 +67,11 @@ def shown_row(view: CorpusView, site: SiteRef, head: int, row: int) -> ShownRow 
     if head >= len(weights):
         return None
     of_head = weights[head]
-    largest = np.argsort(np.nan_to_num(of_head, nan=-1.0), kind="stable")[::-1][:_FEW]
-    few = tuple((int(key), float(of_head[key])) for key in largest if not np.isnan(of_head[key]))
+    few = tuple((key, float(of_head[key])) for key in _largest(of_head))
     return ShownRow(chosen.line, chosen.text, chosen.second, chosen.query, few) if few else None
+
+
+def _largest(values: np.ndarray) -> list[int]:
+    """Where the few largest are; NaN is none."""
+    order = np.argsort(np.nan_to_num(values, nan=-1.0), kind="stable")[::-1][:_FEW]
+    return [int(place) for place in order if not np.isnan(values[place])]
