@@ -15,7 +15,7 @@ from models.protocol.work import Cancelled
 from models.quality.measurement import MOST_WRITTEN
 from models.scripts.loading import load, load_tokenizer, why_not_loaded
 from models.scripts.own_functions import open_here
-from models.scripts.writing import Script, printable
+from models.scripts.writing import Script
 
 MOST = 200
 """Sentences of one length up to which a script translates all of them; of more it has the one that is read."""
@@ -114,7 +114,7 @@ def _is_by_transformers(model: Model) -> bool:
 
 
 def _compare(script: Script, model: Model, chosen: QualityExample, i: int, place: int) -> None:
-    name = _name(model)
+    name = model.info.name
     script.line(f"text, references = written[{place}], sentences[{place}][1]")
     script.line(f"print({name!r}, 'writes:', repr(text), '  shown:', {chosen.written[i]!r})")
     script.show(f"{name}, one of its references", "plain(text) in map(plain, references)", float(chosen.exact[i]))
@@ -122,7 +122,7 @@ def _compare(script: Script, model: Model, chosen: QualityExample, i: int, place
 
 def _score(script: Script, model: Model, shown: QualityBin, i: int, *, alone: bool, has_bleu: bool) -> None:
     score: QualityScore = shown.scores[i]
-    name = _name(model)
+    name = model.info.name
     script.show(f"{name}, right, of {shown.sentences:,}", "right(written)", float(score.exact))
     if has_bleu and score.bleu is not None:
         script.show(f"{name}, BLEU", "bleu(written)", score.bleu)
@@ -146,7 +146,3 @@ def _score(script: Script, model: Model, shown: QualityBin, i: int, *, alone: bo
             "    return float(logits.log_softmax(dim=-1).gather(1, torch.tensor([wanted]).T).sum()), len(wanted)\n\n"
         )
     script.show(f"{name}, log p a token, nats", "log_p(model)", score.log_probability)
-
-
-def _name(model: Model) -> str:
-    return printable(model.info.name).replace('"', "'").replace("\\", "/")

@@ -70,8 +70,7 @@ def _logits(script: Script, run: CurrentRun, trace: Trace, row: int) -> bool:
     best = every.topk(min(_LOGITS, len(every))).indices.tolist()
     for id_ in best:
         label = model.piece_label(id_) if head is None and model.info.family != "vision" else f"class {id_}"
-        said = quoted(label).replace('"', "'").replace("\\", "/")
-        script.show(f"logit of {said}", f"logits[{id_}]", float(every[id_]))
+        script.show(f"logit of {quoted(label)}", f"logits[{id_}]", float(every[id_]))
     return True
 
 

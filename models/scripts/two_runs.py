@@ -133,8 +133,7 @@ class _Compared:
         run, shown = (self.both.a, self.view.a) if of_a else (self.both.b, self.view.b)
         assert shown.site is not None
         head = Head.of(run.model, run.trace, shown.site, shown.head or 0)
-        name = (head.query_word, head.key_word)[side]((found.a if of_a else found.b)[0])
-        return _in_quotes(name)
+        return (head.query_word, head.key_word)[side]((found.a if of_a else found.b)[0])
 
     def _change(self, axes: Axes) -> None:
         """How much the head changed, where that is known of the two that are shown."""
@@ -189,12 +188,7 @@ class _Compared:
     def _share(self, letter: str, id_: int, label: str, probability: float, logit: float) -> None:
         is_number = math.isnan(probability)
         shown, code = (logit, "logits") if is_number else (probability, "p")
-        self.script.show(f"{_in_quotes(quoted(label))} in {letter.upper()}", f"{code}_{letter}[{id_}]", shown)
-
-
-def _in_quotes(words: str) -> str:
-    """Words within a string of the script."""
-    return words.replace("\\", "/").replace('"', "'")
+        self.script.show(f"{quoted(label)} in {letter.upper()}", f"{code}_{letter}[{id_}]", shown)
 
 
 def _has_shares(side: RunSide, model: Model) -> bool:

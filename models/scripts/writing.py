@@ -123,11 +123,12 @@ class Script:
 
     def show(self, name: str, code: str, shown: float) -> None:
         """Print what `code` computed beside what is on screen."""
-        self.line(f'print("{name}:", float({code}), "  on screen:", {_float(shown)})')
+        self.line(f'print("{_in_quotes(name)}:", float({code}), "  on screen:", {_float(shown)})')
 
     def show_each(self, name: str, code: str, shown: Sequence[float]) -> None:
         """The same of as many numbers as `code` has: “name 0”, “name 1”, …"""
         self._compares = True
+        name = _in_quotes(name)
         texts = [str(value) if isinstance(value, int) else _float(value) for value in shown]
         listed = textwrap.wrap(", ".join(texts), WIDTH - 4, break_on_hyphens=False, break_long_words=False)
         whole = f'compare("{name}", {code}, [{" ".join(listed)}])'
@@ -154,6 +155,11 @@ def printable(text: str) -> str:
 def quoted(word: str) -> str:
     """A token in a remark: “Anna”."""
     return f"“{printable(word[:40])}”"
+
+
+def _in_quotes(words: str) -> str:
+    """Words, which may be a model's, within a string of the script: they cannot end it."""
+    return printable(words).replace("\\", "/").replace('"', "'")
 
 
 def _remarked(code: str, remark: str) -> str:
