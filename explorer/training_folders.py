@@ -6,8 +6,9 @@ its place, or at close when the person has saved it. One that was not saved stay
 
 from __future__ import annotations
 
+import itertools
+import os
 import shutil
-from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -23,6 +24,7 @@ MOST_LEFT = 3
 """Trainings that were not saved, of which the oldest go: each may take a quarter of a gigabyte."""
 _TRAINING = "-[0-9]{1,6}"
 _ASKED = "asked.json"
+_numbers = itertools.count(1)
 
 
 def trainings_folder() -> Path:
@@ -30,12 +32,16 @@ def trainings_folder() -> Path:
 
 
 def new_folder(asked: Asked | AskedTuning) -> Path:
-    """An empty folder of this process, for the model of that training. Raises OSError where the disk refuses."""
-    path = own_folder()
-    (path / _ASKED).write_bytes(msgspec.json.encode(asked))
-    made = path / asked.name
-    made.mkdir()
-    return made
+    """Where the model of that training is to lie: nothing is there before `make`, which may wait for the disk."""
+    return _free() / asked.name
+
+
+def make(path: Path, asked: Asked | AskedTuning) -> None:
+    """Make what `new_folder` gave. Raises OSError where the disk refuses."""
+    trainings_folder().mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(mode=0o700)
+    (path.parent / _ASKED).write_bytes(msgspec.json.encode(asked))
+    path.mkdir()
 
 
 def own_folder() -> Path:
@@ -45,12 +51,15 @@ def own_folder() -> Path:
         OSError: the disk refuses.
     """
     trainings_folder().mkdir(parents=True, exist_ok=True)
-    for number in range(1, 1_000_000):
-        path = trainings_folder() / f"{own_mark()}-{number}"
-        with suppress(FileExistsError):
-            path.mkdir(mode=0o700)
-            return path
-    raise AssertionError("no process has a million trainings")
+    path = _free()
+    path.mkdir(mode=0o700)
+    return path
+
+
+def _free() -> Path:
+    """A name of this process that it has not given before. A process that fell may have had the same."""
+    paths = (trainings_folder() / f"{own_mark()}-{number}" for number in _numbers)
+    return next(path for path in paths if not os.path.lexists(path))
 
 
 def take(left: LeftTraining) -> Path:

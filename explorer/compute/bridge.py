@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, QTimer, Signal
 
 from explorer.compute.collector import GarbageCollector
 from explorer.compute.mailbox import LOAD, Mailbox
+from explorer.compute.turns import Turns
 from explorer.compute.worker import EngineLike, Worker, open_engine
 from explorer.session.intents import Arrived, Busy
 from explorer.session.session import Session
@@ -29,8 +30,6 @@ class Bridge(QObject):
     busy_changed = Signal(object)
     """A frozenset of the lanes whose newest request has no answer yet."""
 
-    _delivered = Signal(object)  # emitted in the worker's thread
-
     def __init__(
         self,
         engine_factory: Callable[[], EngineLike] = open_engine,
@@ -38,8 +37,10 @@ class Bridge(QObject):
     ) -> None:
         super().__init__(parent)
         self._mailbox = Mailbox()
-        self._worker = Worker(self._mailbox, self._delivered.emit, engine_factory)
-        self._collector = GarbageCollector(self)
+        self.turns = Turns(self)
+        """In which answers come. Whatever else takes its time in the GUI thread shares them."""
+        self._worker = Worker(self._mailbox, self._deliver, engine_factory)
+        self._collector = GarbageCollector(self.turns, self)
         self._started = False
         self._stopped = False
         self._unanswered: dict[Lane, tuple[int, float]] = {}  # lane -> its newest ticket, and when that was posted
@@ -48,7 +49,6 @@ class Bridge(QObject):
         self._patience = QTimer(self)
         self._patience.setSingleShot(True)
         self._patience.timeout.connect(self._release_progress)
-        self._delivered.connect(self._receive, Qt.ConnectionType.QueuedConnection)
 
     @property
     def busy(self) -> frozenset[Lane]:
@@ -97,7 +97,10 @@ class Bridge(QObject):
         self._announce_busy()
         return ended
 
-    @Slot(object)
+    def _deliver(self, result: Result) -> None:
+        """Called in the worker's thread."""
+        self.turns.do(lambda: self._receive(result))
+
     def _receive(self, result: Result) -> None:
         if not self._mailbox.is_current(result.request):
             return

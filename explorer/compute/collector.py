@@ -14,6 +14,7 @@ from functools import partial
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
 
+from explorer.compute.turns import Turns
 from models.files import collecting
 
 _EVERY = 500  # ms between two looks
@@ -25,11 +26,12 @@ class GarbageCollector(QObject):
 
     _asked = Signal(object)  # emitted in other threads
 
-    def __init__(self, parent: QObject | None = None) -> None:
+    def __init__(self, turns: Turns, parent: QObject | None = None) -> None:
+        """It looks in `turns`: what it finds among the oldest objects may take as long as a whole answer."""
         super().__init__(parent)
         self._timer = QTimer(self)
         self._timer.setInterval(_EVERY)
-        self._timer.timeout.connect(self._look)
+        self._timer.timeout.connect(lambda: turns.do(self._look))
         self._asked.connect(self._answer, Qt.ConnectionType.QueuedConnection)
         self._here, self._is_closing = threading.get_ident(), False
         self.destroyed.connect(partial(collecting.hand_back, self.collect))
@@ -64,7 +66,7 @@ class GarbageCollector(QObject):
 
     def _look(self) -> None:
         """As Python would: the young often, and the older the more rarely."""
-        if collecting.is_deferred():
+        if collecting.is_deferred() or not self._timer.isActive():
             return
         due = [
             generation

@@ -12,6 +12,7 @@ from PySide6.QtCore import QObject
 from explorer import training_folders
 from explorer.compute.process_link import ProcessLink
 from explorer.compute.told_process import Work
+from explorer.compute.turns import Turns
 from explorer.session.experiment import ExperimentState
 from explorer.session.intents import ExperimentTold
 from explorer.session.session import Session
@@ -28,8 +29,8 @@ _KEPT = 8  # experiments whose models can still be opened
 class ExperimentLink(ProcessLink[FromExperiment]):
     """Starts, stops and ends the process that the state speaks of, by the number of its experiment."""
 
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, turns: Turns, parent: QObject | None = None) -> None:
+        super().__init__(turns, parent)
         self._folders: list[Path] = []  # of models that may be open, the newest last
 
     def follow(self, old: State, new: State) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Generic
 
-from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtCore import QObject, Signal
 
 from explorer.compute.told_process import HeardT, ToldProcess, Work, end_all
-from models.protocol.training_messages import Message
+from explorer.compute.turns import Turns
+from models.protocol.training_messages import Failed, Fell, Message
 
 
 class ProcessLink(QObject, Generic[HeardT]):
@@ -16,21 +18,25 @@ class ProcessLink(QObject, Generic[HeardT]):
     told = Signal(int, object)
     """What the process that was started with this number has said."""
 
-    _said = Signal(int, object)  # emitted in a thread
-
-    def __init__(self, parent: QObject | None = None) -> None:
+    def __init__(self, turns: Turns, parent: QObject | None = None) -> None:
+        """What processes say is heard in `turns`."""
         super().__init__(parent)
+        self._turns = turns
         self._process: ToldProcess[HeardT] | None = None
         self._ending: list[ToldProcess[HeardT]] = []
         self._is_stopped = False
-        self._said.connect(self._on_said, Qt.ConnectionType.QueuedConnection)
 
     @property
     def process(self) -> ToldProcess[HeardT] | None:
         return self._process
 
-    def _start(self, work: Work[HeardT], number: int, first: Message) -> ToldProcess[HeardT]:
-        process = ToldProcess(work, first, lambda message: self._said.emit(number, message))
+    def _start(
+        self, work: Work[HeardT], number: int, first: Message, prepare: Callable[[], str] = lambda: ""
+    ) -> ToldProcess[HeardT]:
+        def hear(message: HeardT | Failed | Fell) -> None:
+            self._turns.do(lambda: self._on_said(number, message))
+
+        process = ToldProcess(work, first, hear, prepare)
         process.start()
         self._process = process
         return process
@@ -49,7 +55,6 @@ class ProcessLink(QObject, Generic[HeardT]):
         self._is_stopped = True
         return end_all([*self._ending, *([] if self._process is None else [self._process])], timeout)
 
-    @Slot(int, object)
-    def _on_said(self, number: int, message: object) -> None:
+    def _on_said(self, number: int, message: HeardT | Failed | Fell) -> None:
         if not self._is_stopped:
             self.told.emit(number, message)

@@ -35,10 +35,18 @@ class Work(Generic[HeardT]):
 class ToldProcess(Generic[HeardT]):
     """One process, from its start to its end, and the threads that talk with it."""
 
-    def __init__(self, work: Work[HeardT], first: Message, deliver: Callable[[HeardT | Failed | Fell], None]) -> None:
-        """`first` is told before anything else. `deliver` is called in a thread of its own."""
+    def __init__(
+        self,
+        work: Work[HeardT],
+        first: Message,
+        deliver: Callable[[HeardT | Failed | Fell], None],
+        prepare: Callable[[], str] = lambda: "",
+    ) -> None:
+        """`first` is told before anything else. `deliver` is called in a thread of its own, and so is `prepare`,
+        before the process is started: where it says a sentence, that is why there is none.
+        """
         self._own = OwnProcess(work.module, work.argument)
-        self._work, self._first, self._deliver = work, first, deliver
+        self._work, self._first, self._deliver, self._prepare = work, first, deliver, prepare
         self._to_tell: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
         self._process: subprocess.Popen[bytes] | None = None
         self._is_ending = threading.Event()
@@ -77,6 +85,9 @@ class ToldProcess(Generic[HeardT]):
         return not self._thread.is_alive()
 
     def _live(self) -> None:
+        if sentence := self._prepare():
+            self._deliver(Failed(sentence))
+            return
         try:
             process = self._process = self._own.running()
         except OSError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
@@ -11,6 +12,7 @@ from PySide6.QtCore import QObject, Qt, Signal, Slot
 from explorer import training_folders
 from explorer.compute.process_link import ProcessLink
 from explorer.compute.told_process import ToldProcess, Work, end_all
+from explorer.compute.turns import Turns
 from explorer.session.intents import TrainingsLeft, TrainingTold
 from explorer.session.session import Session
 from explorer.session.state import State
@@ -18,6 +20,8 @@ from explorer.session.training import LeftTraining, TrainingState
 from models.files.whole_files import not_written
 from models.protocol.training_messages import (
     TRAIN_HERE,
+    Asked,
+    AskedTuning,
     Begin,
     Failed,
     FromProcess,
@@ -43,8 +47,8 @@ class TrainingLink(ProcessLink[FromProcess]):
 
     _looked = Signal(object)  # emitted in a thread
 
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, turns: Turns, parent: QObject | None = None) -> None:
+        super().__init__(turns, parent)
         self._folder: Path | None = None
         self.keeps_unsaved = False
         """Whether what is not saved stays for another window; else it goes with this one."""
@@ -89,13 +93,9 @@ class TrainingLink(ProcessLink[FromProcess]):
         if training.left is not None:
             self._take_up(training, training.left)
             return
-        try:
-            self._folder = training_folders.new_folder(training.asked)
-        except OSError as error:
-            folder = training_folders.trainings_folder()
-            self.told.emit(training.number, Failed(not_written("The model", folder, error)))
-            return
-        self._teach(training, taken_up=False)
+        folder = self._folder = training_folders.new_folder(training.asked)
+        begin = Begin(training.asked, str(folder))
+        self._start(WORK, training.number, begin, partial(_make, folder, training.asked))
 
     def _take_up(self, training: TrainingState, left: LeftTraining) -> None:
         try:
@@ -104,7 +104,7 @@ class TrainingLink(ProcessLink[FromProcess]):
             sentence = "This training is not there any more: another window has gone on with it, or it was deleted."
             self.told.emit(training.number, Failed(sentence))
             return
-        self._teach(training, taken_up=True).tell(Pause())  # it is looked at first
+        self._go_on(training).tell(Pause())  # it is looked at first
 
     def _let_go(self) -> None:
         """Of the training before this one, and of its folder once its process has ended."""
@@ -113,15 +113,15 @@ class TrainingLink(ProcessLink[FromProcess]):
         if folder is not None:
             threading.Thread(target=_remove_after, args=(process, folder), daemon=True).start()
 
-    def _teach(self, training: TrainingState, taken_up: bool) -> TrainingProcess:
-        return self._start(WORK, training.number, Begin(training.asked, str(self._folder), taken_up))
+    def _go_on(self, training: TrainingState) -> TrainingProcess:
+        return self._start(WORK, training.number, Begin(training.asked, str(self._folder), taken_up=True))
 
     def _tell(self, training: TrainingState, message: ToProcess) -> None:
         if self._folder is None:
             return
         process = self._process
         if process is None or not process.is_alive:
-            process = self._teach(training, taken_up=True)
+            process = self._go_on(training)
             if isinstance(message, Save | Write):
                 process.tell(Pause())  # it is not to learn on
         process.tell(message)
@@ -130,6 +130,15 @@ class TrainingLink(ProcessLink[FromProcess]):
     def _on_looked(self, found: tuple[LeftTraining, ...]) -> None:
         if found and not self._is_stopped:
             self.found.emit(found)
+
+
+def _make(folder: Path, asked: Asked | AskedTuning) -> str:
+    """Why it cannot be made, as a sentence; "" once it is there."""
+    try:
+        training_folders.make(folder, asked)
+    except OSError as error:
+        return not_written("The model", training_folders.trainings_folder(), error)
+    return ""
 
 
 def _remove_after(process: TrainingProcess | None, folder: Path) -> None:

@@ -12,7 +12,7 @@ from PySide6.QtCore import QObject, Signal
 
 from explorer.session.effects import effects, initial_requests
 from explorer.session.history import History
-from explorer.session.intents import Arrived, GoToStep, Intent, RestoreDocument
+from explorer.session.intents import Arrived, Busy, GoToStep, Intent, RestoreDocument
 from explorer.session.reduce import reduce
 from explorer.session.state import Document, State
 from explorer.session.stepping_rules import at_the_step_of, same_but_for_the_step
@@ -47,7 +47,7 @@ class Session(QObject):
         self._state = state or State()
         self._history = History(clock)
         self._known_history = (False, False)
-        self._queue: deque[Callable[[], None]] = deque()
+        self._queue: deque[Intent | Callable[[], None]] = deque()
         self._draining = False
         self.steps = 0
         """How often the document was changed by what a person did, undone or redone: what would be lost if it was."""
@@ -84,7 +84,9 @@ class Session(QObject):
             TypeError, ValueError: from `reduce`; the state stays as it was. An intent that had to wait raises from
                 the outermost call, after everything else that waited.
         """
-        self._in_turn(lambda: self._apply(intent))
+        if isinstance(intent, Busy) and self._queue and isinstance(self._queue[-1], Busy):
+            self._queue.pop()  # nobody has seen it: each says all lanes
+        self._in_turn(intent)
 
     def undo(self) -> None:
         """Go back one step; nothing happens where there is none."""
@@ -94,16 +96,20 @@ class Session(QObject):
         """Take back the last undo; nothing happens where there is none."""
         self._in_turn(lambda: self._restore(self._history.redo))
 
-    def _in_turn(self, action: Callable[[], None]) -> None:
-        self._queue.append(action)
+    def _in_turn(self, item: Intent | Callable[[], None]) -> None:
+        self._queue.append(item)
         if self._draining:
             return
         self._draining = True
         refused: Exception | None = None
         try:
             while self._queue:
+                item = self._queue.popleft()
                 try:
-                    self._queue.popleft()()
+                    if isinstance(item, Intent):
+                        self._apply(item)
+                    else:
+                        item()
                 except (TypeError, ValueError) as error:
                     refused = refused or error
         finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from explorer.panels import registry
 from explorer.panels.base import Panel
 from explorer.panels.input.panel import InputPanel
 from explorer.panels.registry import open_panels, switched_off
+from explorer.session.examples import examples_of
 from explorer.session.hover import Hover
 from explorer.session.intents import Intent, Show
 from explorer.session.session import Session
@@ -30,6 +31,7 @@ from explorer.window.docks import Arrangement, DockHost
 from explorer.window.one_panel import OnePanelHost
 from explorer.window.step_bar import StepBar
 from explorer.window.top_bar import TopBar
+from models.files.catalogue import SHIPPED
 from models.protocol.loading import Loaded
 
 if TYPE_CHECKING:
@@ -59,9 +61,9 @@ class Contents(QWidget):
         self.hover = Hover(self)
         self.bridge = Bridge(engine_factory, self)
         connect(self.session, self.bridge)
-        self.training = TrainingLink(self)
+        self.training = TrainingLink(self.bridge.turns, self)
         connect_training(self.session, self.training)
-        self.experiment = ExperimentLink(self)
+        self.experiment = ExperimentLink(self.bridge.turns, self)
         connect_experiment(self.session, self.experiment)
         self.top_bar = TopBar(self.session, self.hover)
         self.notice_bar = NoticeBar()
@@ -274,6 +276,14 @@ class Contents(QWidget):
         for point in registry.installed():
             self._open_panel(point)
         self.panels_opened.emit()
+        self._read_examples_in_turn(iter(SHIPPED))
+
+    def _read_examples_in_turn(self, references: Iterator[str]) -> None:
+        """Those of one checkpoint, then of the next: with the first model that is opened all of them are asked for."""
+        reference = next(references, None)
+        if reference is not None and not self._is_stopped:
+            examples_of(reference)
+            QTimer.singleShot(0, self, lambda: self._read_examples_in_turn(references))
 
     def _open_panel(self, point: EntryPoint) -> None:
         """Put a panel into the window, or say why it cannot be had."""

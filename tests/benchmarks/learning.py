@@ -26,6 +26,7 @@ from explorer.session.state import Document, State
 from explorer.session.training import TrainingState
 from explorer.settings import Settings
 from explorer.window.window import MainWindow
+from models.protocol.training_plan import PlanView
 from tests.benchmarks.window import GAP, Heartbeat, gaps, machine, panel_of, say, wait_until
 
 THROUGHPUT = 0.9  # of a bare loop
@@ -72,6 +73,12 @@ def learning_of(window: MainWindow) -> TrainingState:
     return learning
 
 
+def is_planned(window: MainWindow, seconds: int) -> bool:
+    """Whether the form says what comes of what was chosen: nobody presses a button sooner."""
+    plan = window.session.state.results.of(PlanView)
+    return plan is not None and plan.request.asked.seconds == seconds
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--seconds", type=float, default=20.0, help="of each training")
@@ -94,11 +101,12 @@ def main() -> int:
     wait_until(lambda: window.session.state.ran is not None and window.is_settled())
     panel = panel_of(window, PlaygroundPanel)
     assert isinstance(panel, PlaygroundPanel)
+    seconds = round(args.seconds + _RISES)
     before = time_bare(args.seconds)
     for what, follows in (("All heads and Head follow it", True), ("its first step stays on screen", False)):
         window.dock_host.raise_panel("playground")
-        panel.form.seconds.setValue(round(args.seconds + _RISES))
-        wait_until(panel.train.isEnabled)
+        panel.form.seconds.setValue(seconds)
+        wait_until(lambda: is_planned(window, seconds) and panel.train.isEnabled())
         heartbeat = Heartbeat()
         panel.train.click()
         wait_until(lambda: window.session.state.training is not None and learning_of(window).step > 0)

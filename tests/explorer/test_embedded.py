@@ -13,6 +13,7 @@ import pytest
 import explorer
 from explorer import embedded
 from explorer.compute.collector import GarbageCollector
+from explorer.compute.turns import Turns
 from explorer.session.intents import OpenCheckpoint
 from explorer.session.results import Results
 from explorer.session.text_limits import MOST_CHARACTERS
@@ -169,7 +170,7 @@ def test_python_looks_for_garbage_while_a_cell_runs(qapp, monkeypatch):
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
     monkeypatch.setattr(embedded, "_shells", [])
     embedded._application()
-    collector = GarbageCollector()
+    collector = GarbageCollector(Turns())
     collector.start()
     try:
         assert not gc.isenabled()

@@ -32,8 +32,14 @@ class TargetParts(QObject):
         self.set_visible(False)
 
     def set_visible(self, visible: bool) -> None:
+        place = self.text.parentWidget()
+        layout = None if place is None else place.layout()
+        if layout is not None:
+            layout.setEnabled(False)  # with each part that shows itself it would lay out the whole window
         for part in (*self.row, self.area):
             part.setVisible(visible)
+        if layout is not None:
+            layout.setEnabled(True)
 
     def show_target(self, target: str | None, written: str | None) -> None:
         """What the decoder is made to say; where it writes itself (None), what it wrote, None while that is unknown."""

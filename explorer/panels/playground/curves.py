@@ -9,7 +9,6 @@ from explorer.panels.playground.plot_grid import PlotGrid
 from explorer.panels.playground.words import right, standing
 from explorer.session.training import Curves, TrainingState
 from explorer.widgets.page import wrapped
-from explorer.widgets.plot.ahead import import_ahead
 from explorer.widgets.plot.plot import Plot
 
 _EMPTY = "Nothing has been learned yet. Press Train, and the curve grows."
@@ -29,6 +28,7 @@ class CurvesPage(QWidget):
             plot.set_empty_text(_EMPTY)
         self._grid = PlotGrid(self.plots)
         self._curves: Curves | None = None
+        self._number: int | None = None  # of the training on screen
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 2, 6, 4)
         column.setSpacing(6)
@@ -38,8 +38,6 @@ class CurvesPage(QWidget):
         self.show_training(None)
 
     def show_training(self, training: TrainingState | None) -> None:
-        if training is not None:
-            import_ahead()
         for label, text in (
             (self.right, right(training)),
             (self.standing, standing(training)),
@@ -51,5 +49,7 @@ class CurvesPage(QWidget):
         if curves is self._curves:
             return
         self._curves = curves
-        self._grid.show_figures(lambda: [figure(curves) for figure in _FIGURES])
+        number = None if training is None else training.number
+        self._grid.show_figures(lambda: [figure(curves) for figure in _FIGURES], go_on=number == self._number)
+        self._number = number
         self.plots[-1].setVisible(any(point.states for point in curves.norms[-1:]))

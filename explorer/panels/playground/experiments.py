@@ -18,7 +18,6 @@ from explorer.session.experiment import ExperimentState
 from explorer.widgets.beside import flowing, named
 from explorer.widgets.choices_kept import Choice, data_choice
 from explorer.widgets.page import wrapped
-from explorer.widgets.plot.ahead import import_ahead
 from explorer.widgets.plot.plot import Plot
 from explorer.widgets.whole_list_box import WholeListBox
 from models.training.prepared import Prepared, read_prepared
@@ -47,6 +46,7 @@ class ExperimentsPage(QWidget):
         self.file = FILE
         self._experiments: Mapping[str, Prepared] = read_prepared(self.file)
         self._state: ExperimentState | None = None
+        self._number: int | None = None  # of the experiment on screen
         self._build_choices()
         self.compares, self.look_for = wrapped(), wrapped(role="title")
         self.cost = wrapped(role="dim")
@@ -108,12 +108,12 @@ class ExperimentsPage(QWidget):
 
     def show_experiment(self, experiment: ExperimentState | None) -> None:
         """Show where the experiment of this window stands, if it is the one that is chosen."""
-        if experiment is not None:
-            import_ahead()
         self._state = experiment
         self.stop.setEnabled(experiment is not None and experiment.is_under_way and not experiment.is_stopping)
         here = experiment if experiment is not None and experiment.prepared.name == self.prepared.name else None
-        self.grid.show_figures(lambda: [figure(here) for figure in _FIGURES])
+        number = None if here is None else here.number
+        self.grid.show_figures(lambda: [figure(here) for figure in _FIGURES], go_on=number == self._number)
+        self._number = number
         if here is None:
             self.table.show_figures((), {})
             self.models.show_models((), ())

@@ -38,6 +38,7 @@ from explorer.widgets import asking
 from explorer.widgets.beside import below, flowing
 from explorer.widgets.card import Card
 from explorer.widgets.page import scrolling
+from explorer.widgets.plot.ahead import import_ahead
 from explorer.widgets.segments import Segments
 from models.files.fingerprint import title_of_reference
 from models.protocol.request import Request
@@ -174,6 +175,7 @@ class PlaygroundPanel(Panel):
         if plan is None or plan.request.asked != self._planned:
             self._offer_train("")
             return
+        import_ahead()
         asked, sentence = self._planned, plan.sentence
         if isinstance(asked, AskedTuning) and is_private(asked.checkpoint):
             sentence = _UNSAVED

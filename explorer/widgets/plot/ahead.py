@@ -10,7 +10,7 @@ _CANVAS = "explorer.widgets.plot.canvas"
 
 
 def import_ahead() -> None:
-    """In a thread, as soon as something learns: the first curve comes later. Nothing where it was done.
+    """In a thread, as soon as it is known that a plot may follow. Nothing where it was done.
 
     It takes a tenth of a second, on a busy computer a whole one.
     """

@@ -13,6 +13,7 @@ import pytest
 from PySide6.QtCore import QObject
 
 from explorer.compute.collector import GarbageCollector
+from explorer.compute.turns import Turns
 from models.files import collecting
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -21,10 +22,11 @@ CYCLES = """
 import gc, os, sys, threading
 from PySide6.QtCore import QCoreApplication, QObject, QTimer
 from explorer.compute.collector import GarbageCollector
+from explorer.compute.turns import Turns
 from models.files import collecting
 
 app = QCoreApplication([])
-collector = GarbageCollector()
+collector = GarbageCollector(Turns())
 if sys.argv[1] == "ours":
     collector.start()
 left = []
@@ -60,7 +62,7 @@ print(len(left), all(left), gc.isenabled())
 
 @pytest.fixture
 def collector(qapp) -> Iterator[GarbageCollector]:
-    collector = GarbageCollector()
+    collector = GarbageCollector(Turns())
     collector.start()
     yield collector
     collector.stop()
@@ -114,7 +116,7 @@ def test_another_thread_does_not_wait_for_one_that_waits_for_it(collector):
 
 def test_one_that_is_deleted_is_asked_no_more(qapp):
     parent = QObject()
-    collector = GarbageCollector(parent)
+    collector = GarbageCollector(Turns(parent), parent)
     collector.start()
     assert not gc.isenabled()
     del collector, parent

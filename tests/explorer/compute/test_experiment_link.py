@@ -13,6 +13,7 @@ import pytest
 from explorer import training_folders
 from explorer.compute import experiment_link
 from explorer.compute.experiment_link import ExperimentLink, connect_experiment
+from explorer.compute.turns import Turns
 from explorer.session.experiment import ExperimentState
 from explorer.session.intents import RunExperiment, StopExperiment
 from tests.explorer.compute.linked import Linked, babbling, wait
@@ -23,7 +24,7 @@ ENDLESS = 1_000_000
 
 class LinkedExperiment(Linked[ExperimentLink]):
     def __init__(self) -> None:
-        super().__init__(ExperimentLink(), connect_experiment)
+        super().__init__(ExperimentLink(Turns()), connect_experiment)
 
     @property
     def experiment(self) -> ExperimentState:

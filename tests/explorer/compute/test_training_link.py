@@ -15,6 +15,7 @@ from safetensors.torch import load_file
 from explorer import owners, training_folders
 from explorer.compute import training_link
 from explorer.compute.training_link import TrainingLink, connect_training
+from explorer.compute.turns import Turns
 from explorer.session.intents import TakeUpTraining, TellTraining, Train
 from explorer.session.training import TrainingState
 from models.protocol.training_messages import Asked, Go, Pause, Save, Stop
@@ -26,7 +27,7 @@ ENDLESS = Asked("copy:4", TINY, seconds=None, steps=1_000_000)
 
 class LinkedTraining(Linked[TrainingLink]):
     def __init__(self) -> None:
-        super().__init__(TrainingLink(), connect_training)
+        super().__init__(TrainingLink(Turns()), connect_training)
         self.link.keeps_unsaved = True
 
     @property
@@ -109,9 +110,9 @@ def test_a_folder_that_cannot_be_made_is_a_sentence(qtbot, linked, tmp_path, mon
     monkeypatch.setenv("ATTENTION_EXPLORER_HOME", str(tmp_path / "a file"))
     (tmp_path / "a file").write_text("")
     linked.session.dispatch(Train(ENDLESS))
-    assert linked.training.phase == "failed"
+    wait(qtbot, lambda: linked.training.phase == "failed")
     assert "could not be written" in linked.session.state.notice.text
-    assert linked.link.process is None
+    assert linked.link.process.pid is None
 
 
 def ended(folder: Path, number: int) -> Path:
@@ -122,10 +123,16 @@ def ended(folder: Path, number: int) -> Path:
     return path / folder.name
 
 
+def made() -> Path:
+    folder = training_folders.new_folder(ENDLESS)
+    training_folders.make(folder, ENDLESS)
+    return folder
+
+
 def test_what_ended_processes_left_without_a_step_is_removed_and_nothing_else(tmp_path, monkeypatch):
     monkeypatch.setenv("ATTENTION_EXPLORER_HOME", str(tmp_path))
-    own = training_folders.new_folder(ENDLESS)
-    began = ended(training_folders.new_folder(ENDLESS), 2)
+    own = made()
+    began = ended(made(), 2)
     elsewhere, thesis = own.parent.with_name("another-computer-1-1-1"), own.parent.with_name("thesis")
     for folder in (elsewhere, thesis):
         folder.mkdir()
@@ -141,7 +148,7 @@ def test_what_ended_processes_left_without_a_step_is_removed_and_nothing_else(tm
 def test_the_newest_trainings_that_were_left_stay(tmp_path, monkeypatch):
     monkeypatch.setenv("ATTENTION_EXPLORER_HOME", str(tmp_path))
     for number in range(1, 6):
-        model = ended(training_folders.new_folder(ENDLESS), number)
+        model = ended(made(), number)
         (model / "snapshots").mkdir()
         for step in (0, 20 * number):
             snapshot = model / "snapshots" / f"step-{step:08}.safetensors"

@@ -29,6 +29,7 @@ from explorer.session.intents import (
 from explorer.session.session import Session
 from explorer.session.state import Document, State
 from explorer.session.writing import TEXTS_KEPT
+from models.protocol.atlas import AtlasRequest
 from models.protocol.head import HeadRequest
 from models.protocol.interventions import Scale
 from models.protocol.loading import LoadRequest
@@ -122,6 +123,23 @@ def test_an_intent_from_within_a_change_waits_for_its_turn(session, changes):
     assert seen_later == ["a", "b", "c"]
     assert [new.document.text for _, new in changes] == ["a", "b", "c"]
     assert all(earlier[1] is later[0] for earlier, later in pairwise(changes))
+
+
+def test_of_lanes_that_become_busy_one_after_the_other_only_the_last_word_is_told(session, changes):
+    """Each panel that asks makes another lane busy: every one of them showed all of those words."""
+    head, atlas = HeadRequest.lane, AtlasRequest.lane
+
+    def ask(_: State, new: State) -> None:
+        if new.document.text == "a" and not new.busy:
+            session.dispatch(Busy(frozenset({head})))
+            session.dispatch(Busy(frozenset({head, atlas})))
+            session.dispatch(SetText("b"))
+            session.dispatch(Busy(frozenset({atlas})))
+
+    session.changed.connect(ask)
+    session.dispatch(SetText("a"))
+    told = [(new.document.text, new.busy) for _, new in changes]
+    assert told == [("a", frozenset()), ("a", {head, atlas}), ("b", {head, atlas}), ("b", {atlas})]
 
 
 def test_undo_from_within_a_change_waits_too(session):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple
+from dataclasses import astuple, replace
 
 import pytest
 
@@ -76,3 +76,23 @@ def test_what_was_learned_while_other_pages_were_in_front_is_there(qtbot):
     page.show_training(trained(7, width="16", heads="2", layers="1"))
     page.show()
     assert page.plots[0].figure.series[0].x.tolist() == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_where_curves_go_on_one_plot_is_drawn_a_turn_and_another_training_at_once(qtbot):
+    page = CurvesPage()
+    qtbot.addWidget(page)
+    page.resize(700, 900)
+    page.show()
+    small = {"width": "16", "heads": "2", "layers": "1"}
+
+    def steps_drawn() -> list[int]:
+        return [len(plot.figure.series[0].x) if plot.figure.series else 0 for plot in page.plots[:4:3]]
+
+    page.show_training(trained(3, **small))
+    assert steps_drawn() == [3, 3]  # loss and learning rate
+    page.show_training(trained(4, **small))
+    assert steps_drawn() == [4, 3]
+    page.show_training(trained(5, **small))  # before the others had their turn
+    qtbot.waitUntil(lambda: steps_drawn() == [5, 5])
+    page.show_training(replace(trained(2, **small), number=2))
+    assert steps_drawn() == [2, 2]

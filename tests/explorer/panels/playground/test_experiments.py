@@ -11,6 +11,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QWidget
 
 from explorer.compute.experiment_link import ExperimentLink, connect_experiment
+from explorer.compute.turns import Turns
 from explorer.panels.playground import experiment_words, experiments
 from explorer.panels.playground.experiment_figures import STYLES
 from explorer.panels.playground.experiments import ExperimentsPage
@@ -85,7 +86,7 @@ def test_every_word_of_every_experiment_is_plain_or_explained():
 
 def test_run_trains_what_is_chosen_and_every_figure_is_that_of_the_runs(qtbot, tiny, tmp_path, monkeypatch):
     monkeypatch.setenv("ATTENTION_EXPLORER_HOME", str(tmp_path / "home"))
-    session, link = SilentSession(), ExperimentLink()
+    session, link = SilentSession(), ExperimentLink(Turns())
     connect_experiment(session, link)
     panel = opened(qtbot, session)
     page = panel.experiments
@@ -104,6 +105,7 @@ def test_run_trains_what_is_chosen_and_every_figure_is_that_of_the_runs(qtbot, t
         alone.step()
         measured.append([learner.training.measure() for learner in alone.learners])
     names = [run.name for run in tiny.runs]
+    qtbot.waitUntil(lambda: [len(plot.figure.series[0].x) for plot in page.plots] == [20, 21, 21, 21])  # one a turn
     loss, held, tokens, sequences = (plot.figure.series for plot in page.plots)
     for run, learner in enumerate(alone.learners):
         assert [series[run].name for series in (loss, held, tokens, sequences)] == [names[run]] * 4
@@ -283,7 +285,7 @@ def test_another_experiment_can_be_looked_at_while_one_runs(qtbot):
     first, second = list(EXPERIMENTS_THAT_COME_ALONG.values())[:2]
     session.dispatch(RunExperiment(str(page.file), first, 0))
     told(session, RunsBegan((1, 1)), RunsLearned(1, ((point(1, 2.5),), (point(1, 2.75),)), 2.0))
-    assert drawn(page) == [1, 0, 0, 0]
+    qtbot.waitUntil(lambda: drawn(page) == [1, 0, 0, 0])  # one plot a turn
     page.experiment.setCurrentIndex(1)
     assert page.look_for.text() == f"Look for: {second.look_for}"
     assert drawn(page) == [0, 0, 0, 0]

@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QLabel, QWidget
 from torch import Tensor, nn
 
 from explorer.compute.training_link import TrainingLink, connect_training
+from explorer.compute.turns import Turns
 from explorer.panels.playground import batch_words as words
 from explorer.panels.playground.one_batch import OneBatchPage
 from explorer.panels.playground.panel import ONE_BATCH, PlaygroundPanel
@@ -338,7 +339,7 @@ def test_what_moves_is_what_the_step_moves(watched):
 
 @pytest.fixture
 def linked(qtbot, settings_folder: Path) -> Iterator[PlaygroundPanel]:
-    session, link = SilentSession(), TrainingLink()
+    session, link = SilentSession(), TrainingLink(Turns())
     connect_training(session, link)
     panel = shown(qtbot, PlaygroundPanel, session)
     yield panel
