@@ -86,6 +86,20 @@ def _attends_to_later(model: Model) -> Intervention | None:
     return Mask("trained") if isinstance(config, TransformerConfig) and not config.causal_mask else None
 
 
+def empty_cache(model: Model) -> Any:
+    """Room for what a model that writes keeps of the tokens that were run."""
+    if not model.seq2seq:
+        return DynamicCache(config=model.config)
+    module: Any = model.module
+    config = module.get_decoder().config  # transformers counts T5's encoder's layers; its decoder may have more
+    return EncoderDecoderCache(DynamicCache(config=config), DynamicCache(config=config))
+
+
+def cache_name(model: Model) -> str:
+    """Of the argument that it is given as. It was renamed in transformers 5.24; older releases know the older one."""
+    return "cache" if model.accepts("cache") else "past_key_values"
+
+
 class CachedRun:
     """One prompt and what was written after it. `ids` are the decoder's, prompt included: (sequences, tokens)."""
 
@@ -116,16 +130,14 @@ class CachedRun:
                     "encoder_outputs": module.get_encoder()(**inputs),
                     "attention_mask": encoded.inputs.get("attention_mask"),
                 }
-            config = module.get_decoder().config  # T5's decoder may have more layers than its encoder
-            self._cache: Any = EncoderDecoderCache(DynamicCache(config=config), DynamicCache(config=config))
+            self._cache: Any = empty_cache(model)
             self.ids = encoded.inputs["decoder_input_ids"]
         elif model.info.family == "causal":
-            self._cache = DynamicCache(config=model.config)
+            self._cache = empty_cache(model)
             self.ids = encoded.inputs["input_ids"]
         else:
             raise InputError(f"{model.info.name} does not write from left to right: there is nothing to decode.")
-        # renamed in transformers 5.24; older releases know the older name only
-        self._cache_name = "cache" if model.accepts("cache") else "past_key_values"
+        self._cache_name = cache_name(model)
         self.prompt = self.ids.shape[1]
         self.prevents_caching = prevents_caching(self.interventions, self.prompt) or _attends_to_later(model)
         self._cached = 0

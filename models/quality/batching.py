@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from transformers import StoppingCriteria, StoppingCriteriaList
 
+from models.decoding.cached_run import cache_name, empty_cache
 from models.decoding.choosing import end_ids
 from models.decoding.decode import written_text
 from models.forward.model import Model
@@ -78,6 +79,7 @@ def _write_transformer(model: Model, sources: Rows, most: int, should_stop: Call
         do_sample=False,
         num_beams=1,
         stopping_criteria=StoppingCriteriaList([stop]),
+        **{cache_name(model): empty_cache(model)},
     )
     if stop.called:
         raise Cancelled

@@ -93,11 +93,15 @@ def _translate(script: Script, model: Model, *, alone: bool) -> None:
     if alone:
         load(script, model)
         load_tokenizer(script, model)
+        room = ""
+        if model.module.get_decoder().config.num_hidden_layers > model.config.num_hidden_layers:
+            script.remark("Without a cache: generate would make room for as many layers as the encoder has.")
+            room = ", 'use_cache': False"
         script.line("written = []")
         script.line(
             "for source, _ in sentences:\n"
             '    ids = tokenizer(source, return_tensors="pt").input_ids\n'
-            "    greedily = {'do_sample': False, 'num_beams': 1, 'min_length': 0}\n"
+            f"    greedily = {{'do_sample': False, 'num_beams': 1, 'min_length': 0{room}}}\n"
             f"    made = model.generate(ids, max_new_tokens={MOST_WRITTEN}, **greedily)\n"
             "    written.append(\n"
             "        tokenizer.decode(made[0], skip_special_tokens=True, clean_up_tokenization_spaces=False)\n"

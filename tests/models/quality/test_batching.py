@@ -88,6 +88,15 @@ def test_targets_are_the_labels_that_the_tokenizer_makes(tmp_path, which):
     assert [row[:-1] for row in found] == [[token.id for token in model.tokenize_target(text)] for text in texts]
 
 
+@pytest.mark.parametrize("which", ["t5", "bart"])
+def test_a_decoder_with_more_layers_than_its_encoder_writes(tmp_path, which):
+    """transformers' own generate makes room for as many as T5's encoder has, and fails."""
+    model, texts = translators.opened(tmp_path, which), [translators.SOURCE, "The cat."]
+    layers = {stack.stack: stack.layers for stack in model.info.stacks}
+    assert layers["decoder"] > layers["encoder"]
+    assert translate(model, source_ids(model, texts), 12) == one_by_one(model, texts, 12)
+
+
 def test_it_can_be_called_off_between_steps(en_es, recurrent):
     for model in (en_es, recurrent):
         asked: list[int] = []

@@ -12,6 +12,7 @@ from models.protocol.work import Cancelled
 from models.quality.measurement import measure
 from models.scripts import quality as module
 from models.scripts.quality import write
+from tests.models import translators
 from tests.models.scripts.running import Line, printed
 
 TOLERANCE = 1e-6  # of the largest number that a script prints
@@ -63,6 +64,15 @@ def test_every_score_of_a_length_by_every_model(pairs: str, tmp_path: Path) -> N
             assert lines[f"{name}, log p a token, nats"].shown == score.log_probability
     exact = [score.exact for bin_ in view.bins for score in bin_.scores]
     assert 0 < sum(exact) < 4 * len(view.models)  # some are right and some are not
+
+
+def test_a_decoder_with_more_layers_than_its_encoder(pairs: str, tmp_path: Path) -> None:
+    """For whose cache transformers' own generate makes too little room."""
+    model = translators.opened(tmp_path, "t5")
+    view = measure([model.info.reference], pairs)
+    lines = said(code_of(view, 0), tmp_path)
+    score = view.bins[0].scores[0]
+    assert lines[f"{view.models[0]}, log p a token, nats"].shown == score.log_probability
 
 
 def test_dates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
