@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QDockWidget, QMainWindow, QSizePolicy, QTabBar, QT
 from explorer.panels.base import Panel
 from explorer.settings import LAYOUT_VERSION
 from explorer.theme import LIGHT, Theme
+from explorer.window.dock_tabs import bring_into_line, say_what_for
 from explorer.window.floated import FloatedDocks
 
 Arrangement = Literal["flow", "heads"]
@@ -380,20 +381,16 @@ class DockHost(QMainWindow):
         return self.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
 
     def _name_tabs(self) -> None:
-        """Say in each tab's tooltip what its panel is for. Qt makes the tab bars itself, when docks become tabs."""
+        """Say in each tab's tooltip what its panel is for."""
         hints = {dock.windowTitle(): dock.toggleViewAction().toolTip() for dock in self.docks.values()}
         for bar in self.tab_bars():
-            if bar.elideMode() != Qt.TextElideMode.ElideNone:  # which lays out all tabs
-                bar.setElideMode(Qt.TextElideMode.ElideNone)  # arrows beside them are better than half a word in each
-                bar.setUsesScrollButtons(True)
-            for i in range(bar.count()):
-                bar.setTabToolTip(i, hints.get(bar.tabText(i), ""))
+            say_what_for(bar, hints)
 
     def event(self, event: QEvent) -> bool:
         handled = super().event(event)
         if event.type() == QEvent.Type.LayoutRequest:
-            for bar in self.tab_bars():  # Qt keeps those that have lost their tabs
-                bar.setFocusPolicy(Qt.FocusPolicy.TabFocus if bar.count() else Qt.FocusPolicy.NoFocus)
+            for bar in self.tab_bars():
+                bring_into_line(bar)
         return handled
 
     def remembered(self) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, cast
 
 import transformers
 
@@ -93,8 +94,8 @@ def _translate(script: Script, model: Model, *, alone: bool) -> None:
     if alone:
         load(script, model)
         load_tokenizer(script, model)
-        room = ""
-        if model.module.get_decoder().config.num_hidden_layers > model.config.num_hidden_layers:
+        room, module = "", cast("Any", model.module)
+        if module.get_decoder().config.num_hidden_layers > model.config.num_hidden_layers:
             script.remark("Without a cache: generate would make room for as many layers as the encoder has.")
             room = ", 'use_cache': False"
         script.line("written = []")

@@ -12,6 +12,7 @@ from explorer.widgets.page import wrapped
 from explorer.widgets.plot.plot import Plot
 
 _EMPTY = "Nothing has been learned yet. Press Train, and the curve grows."
+_STARTING = "The first steps come in a few seconds, and the curve grows."
 _FIGURES = (figures.loss, figures.accuracy, figures.gradients, figures.rate, figures.states)
 _STATES = "Length of the gradient of each hidden state of the encoder"
 _PARTS = "Length of the gradient by part of the model"
@@ -24,8 +25,6 @@ class CurvesPage(QWidget):
         super().__init__(parent)
         self.right, self.standing, self.sentence = wrapped(role="heading"), wrapped(role="dim"), wrapped()
         self.plots = [Plot(name, 230 if name in _WITH_MANY else 170, grows=True) for name in _NAMES]
-        for plot in self.plots:
-            plot.set_empty_text(_EMPTY)
         self._grid = PlotGrid(self.plots)
         self._curves: Curves | None = None
         self._number: int | None = None  # of the training on screen
@@ -45,6 +44,9 @@ class CurvesPage(QWidget):
         ):
             label.setText(text)
             label.setVisible(bool(text))
+        is_coming = training is not None and training.phase in ("starting", "running")
+        for plot in self.plots:
+            plot.set_empty_text(_STARTING if is_coming else _EMPTY)
         curves = Curves() if training is None else training.curves
         if curves is self._curves:
             return

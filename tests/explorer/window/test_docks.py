@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication, QTabBar
+from PySide6.QtWidgets import QApplication, QTabBar, QToolButton
 
 from explorer.session.hover import Hover
 from explorer.session.session import Session
@@ -210,3 +210,23 @@ def test_every_tab_says_what_its_panel_is_for(window):
         found |= {bar.tabText(i): bar.tabToolTip(i) for i in range(bar.count())}
     assert len(found) >= 7
     assert found == {title: hints[title] for title in found}
+
+
+def test_the_tab_in_front_is_whole_whichever_come_and_go_before_it(window, host):
+    """A model that is opened brings panels and takes others: "Playg" stood beside the arrows."""
+    assert len(window.panels) > 12
+    host.raise_panel("playground")
+    host.go_to("playground")
+
+    def is_whole() -> bool:
+        QApplication.processEvents()
+        bar = next(bar for bar in host.tab_bars() if bar.tabText(bar.currentIndex()) == "Playground")
+        arrows = [button.x() for button in bar.findChildren(QToolButton) if button.isVisible()]
+        front = bar.tabRect(bar.currentIndex())
+        return bool(arrows) and front.left() >= 0 and front.right() < min(arrows)
+
+    assert is_whole()
+    for is_open in (False, True):
+        for name in ("cell", "masks", "effects"):
+            host.set_open(name, is_open)
+            assert is_whole(), (name, is_open)

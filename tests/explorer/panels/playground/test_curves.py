@@ -11,6 +11,7 @@ from explorer.panels.playground.curves import CurvesPage
 from explorer.session.training import Curves, TrainingState
 from models.protocol.training_messages import Asked, Learned, TrainingPoint, from_process, line_of
 from models.training.experiment import experiment
+from tests.explorer.drawn_text import text_on
 
 
 def trained(steps: int, **switches: str) -> TrainingState:
@@ -76,6 +77,23 @@ def test_what_was_learned_while_other_pages_were_in_front_is_there(qtbot):
     page.show_training(trained(7, width="16", heads="2", layers="1"))
     page.show()
     assert page.plots[0].figure.series[0].x.tolist() == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_a_training_that_starts_does_not_ask_for_train(qtbot):
+    page = CurvesPage()
+    qtbot.addWidget(page)
+    page.resize(700, 900)
+    page.show()
+
+    def drawn() -> str:
+        return " ".join(piece.text for piece in text_on(page.plots[0]))
+
+    assert "Press Train" in drawn()
+    page.show_training(TrainingState(1, Asked("reverse:4")))
+    assert "Press Train" not in drawn()
+    assert "a few seconds" in drawn()
+    page.show_training(replace(TrainingState(1, Asked("reverse:4")), phase="failed"))
+    assert "Press Train" in drawn()
 
 
 def test_where_curves_go_on_one_plot_is_drawn_a_turn_and_another_training_at_once(qtbot):
