@@ -133,6 +133,8 @@ class PlaygroundPanel(Panel):
         return PlanRequest(asked=self._planned)
 
     def render_state(self, state: State, old: State | None) -> None:
+        if any((state.results.of(PlanView), state.learning, state.experiment)):
+            import_ahead()  # of what draws curves: the window has started, or something learns
         self._show_open(state)
         self._show_plan(state)
         if old is None or state.left_trainings is not old.left_trainings:
@@ -175,7 +177,6 @@ class PlaygroundPanel(Panel):
         if plan is None or plan.request.asked != self._planned:
             self._offer_train("")
             return
-        import_ahead()
         asked, sentence = self._planned, plan.sentence
         if isinstance(asked, AskedTuning) and is_private(asked.checkpoint):
             sentence = _UNSAVED

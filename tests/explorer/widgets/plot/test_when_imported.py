@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[4]
 PROGRAM = """
 import sys
@@ -23,22 +25,32 @@ with opened_window() as window:
 TRAINED = """
 import sys
 from PySide6.QtWidgets import QApplication
-from explorer.panels.playground.curves import CurvesPage
-from explorer.session.training import TrainingState
+from explorer.panels.playground.panel import PlaygroundPanel
+from explorer.session.hover import Hover
+from explorer.session.intents import Train
 from models.protocol.training_messages import Asked
+from models.protocol.training_plan import PlanRequest, PlanView
 from tests.explorer.real_window import wait_until
+from tests.explorer.silent import SilentSession
 
 app = QApplication([])
-page = CurvesPage()
-print("page", "pyqtgraph" in sys.modules)
-page.show_training(TrainingState(1, Asked("reverse")))
+session = SilentSession()
+panel = PlaygroundPanel(session, Hover())
+panel.show()
+app.processEvents()
+print("panel", "pyqtgraph" in sys.modules)
+if sys.argv[1] == "planned":
+    session.arrive(PlanView(request=next(asked for asked in session.asked if isinstance(asked, PlanRequest))))
+else:
+    session.dispatch(Train(Asked("reverse")))
 wait_until(lambda: "pyqtgraph" in sys.modules)  # nothing has been drawn
-print("training", "pyqtgraph" in sys.modules)
+print("then", "pyqtgraph" in sys.modules)
 """
 
 
-def printed(program: str) -> list[str]:
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+def printed(program: str, *arguments: str) -> list[str]:
+    command = [sys.executable, "-c", program, *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
@@ -47,5 +59,7 @@ def test_a_started_window_has_no_pyqtgraph_until_a_plot_is_shown():
     assert printed(PROGRAM) == ["started False", "plot True"]
 
 
-def test_while_a_training_starts_it_is_imported_beside_the_window():
-    assert printed(TRAINED) == ["page False", "training True"]
+@pytest.mark.parametrize("when", ["planned", "begun"])
+def test_it_is_imported_beside_the_window_before_a_model_has_learned_anything(when):
+    """As soon as the form says what would come of Train: by then the window is there."""
+    assert printed(TRAINED, when) == ["panel False", "then True"]
