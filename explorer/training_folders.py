@@ -38,8 +38,7 @@ def new_folder(asked: Asked | AskedTuning) -> Path:
 
 def make(path: Path, asked: Asked | AskedTuning) -> None:
     """Make what `new_folder` gave. Raises OSError where the disk refuses."""
-    trainings_folder().mkdir(parents=True, exist_ok=True)
-    path.parent.mkdir(mode=0o700)
+    _make_private(path.parent)
     (path.parent / _ASKED).write_bytes(msgspec.json.encode(asked))
     path.mkdir()
 
@@ -50,10 +49,14 @@ def own_folder() -> Path:
     Raises:
         OSError: the disk refuses.
     """
-    trainings_folder().mkdir(parents=True, exist_ok=True)
     path = _free()
-    path.mkdir(mode=0o700)
+    _make_private(path)
     return path
+
+
+def _make_private(path: Path) -> None:
+    trainings_folder().mkdir(parents=True, exist_ok=True)
+    path.mkdir(mode=0o700)
 
 
 def _free() -> Path:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtCore import QObject, Signal
 
 from explorer import training_folders
 from explorer.compute.process_link import ProcessLink
@@ -45,15 +45,12 @@ class TrainingLink(ProcessLink[FromProcess]):
     found = Signal(object)
     """Trainings that ended windows have left, the newest first: a tuple of `LeftTraining`."""
 
-    _looked = Signal(object)  # emitted in a thread
-
     def __init__(self, turns: Turns, parent: QObject | None = None) -> None:
         super().__init__(turns, parent)
         self._folder: Path | None = None
         self.keeps_unsaved = False
         """Whether what is not saved stays for another window; else it goes with this one."""
         self._is_unsaved = False
-        self._looked.connect(self._on_looked, Qt.ConnectionType.QueuedConnection)
 
     def follow(self, old: State, new: State) -> None:
         """Do what a change of the state asks for."""
@@ -72,7 +69,7 @@ class TrainingLink(ProcessLink[FromProcess]):
         def look() -> None:
             found = training_folders.left_behind()
             with suppress(RuntimeError):  # the window is gone by now
-                self._looked.emit(found)
+                self._turns.do(lambda: self._on_looked(found))
 
         threading.Thread(target=look, name="trainings left", daemon=True).start()
 
@@ -126,7 +123,6 @@ class TrainingLink(ProcessLink[FromProcess]):
                 process.tell(Pause())  # it is not to learn on
         process.tell(message)
 
-    @Slot(object)
     def _on_looked(self, found: tuple[LeftTraining, ...]) -> None:
         if found and not self._is_stopped:
             self.found.emit(found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -276,14 +276,8 @@ class Contents(QWidget):
         for point in registry.installed():
             self._open_panel(point)
         self.panels_opened.emit()
-        self._read_examples_in_turn(iter(SHIPPED))
-
-    def _read_examples_in_turn(self, references: Iterator[str]) -> None:
-        """Those of one checkpoint, then of the next: with the first model that is opened all of them are asked for."""
-        reference = next(references, None)
-        if reference is not None and not self._is_stopped:
-            examples_of(reference)
-            QTimer.singleShot(0, self, lambda: self._read_examples_in_turn(references))
+        for reference in SHIPPED:  # with the first model that is opened all of them are asked for
+            self.bridge.turns.do(partial(examples_of, reference))
 
     def _open_panel(self, point: EntryPoint) -> None:
         """Put a panel into the window, or say why it cannot be had."""

@@ -130,14 +130,12 @@ class CachedRun:
                     "encoder_outputs": module.get_encoder()(**inputs),
                     "attention_mask": encoded.inputs.get("attention_mask"),
                 }
-            self._cache: Any = empty_cache(model)
             self.ids = encoded.inputs["decoder_input_ids"]
         elif model.info.family == "causal":
-            self._cache = empty_cache(model)
             self.ids = encoded.inputs["input_ids"]
         else:
             raise InputError(f"{model.info.name} does not write from left to right: there is nothing to decode.")
-        self._cache_name = cache_name(model)
+        self._cache_name, self._cache = cache_name(model), empty_cache(model)
         self.prompt = self.ids.shape[1]
         self.prevents_caching = prevents_caching(self.interventions, self.prompt) or _attends_to_later(model)
         self._cached = 0
