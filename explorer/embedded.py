@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+from PySide6.QtCore import QCoreApplication
 from PySide6.QtWidgets import QApplication
 
 from explorer import settings as remembered
@@ -19,11 +21,12 @@ from explorer.session.state import Document, State
 from explorer.session.talking import with_prompt
 from explorer.session.text_limits import check_document
 from explorer.session.texts import with_prompt_texts
+from explorer.window.display import check_display
 from explorer.window.window import MainWindow
 from models.files import collecting
 from models.protocol.batch import Batch
 from models.protocol.chat import Pair
-from models.protocol.errors import InputError
+from models.protocol.errors import DisplayError, InputError
 
 log = logging.getLogger(__name__)
 
@@ -67,8 +70,10 @@ def open(  # the name that a person writes: explorer.open(model, tokenizer)
         models.protocol.errors.CheckpointError: nothing of the module could be shown; the sentence says why.
         TypeError: a module without a tokenizer, or a checkpoint with what only a module needs.
         InputError: a text that is longer than the window takes, more texts than run at once, or something else.
+        DisplayError: there is no display, Qt lacks a library, or this is not the main thread; the sentence says which.
     """
     document = _document(text)
+    _check_window()
     if isinstance(model, (str, Path)):
         if tokenizer is not None or forward is not None:
             raise TypeError("A checkpoint brings its own tokenizer and forward: give its name or folder alone.")
@@ -123,6 +128,18 @@ def _document(text: object) -> Document:
     except ValueError as cause:
         raise InputError(f"{str(cause).capitalize()}. Give it a shorter part.") from cause
     return document
+
+
+def _check_window() -> None:
+    """Raise DisplayError where Qt would abort the process, and with it all that a notebook holds."""
+    if threading.current_thread() is not threading.main_thread():
+        raise DisplayError("A window opens from the main thread alone. Call explorer.open there.")
+    application = QCoreApplication.instance()
+    if application is None:
+        check_display()
+    elif not isinstance(application, QApplication):
+        kind = type(application).__name__
+        raise DisplayError(f"This program runs a {kind}, which shows no widgets. Make a QApplication in its place.")
 
 
 def _application() -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import logging
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from PySide6.QtWidgets import QApplication
 
 from explorer import console
 from explorer.missing_libraries import missing_library
+from models.protocol.errors import DisplayError
 
 log = logging.getLogger(__name__)
 
@@ -81,6 +83,19 @@ def why_no_window(environment: os._Environ[str] | dict[str, str], said: str) -> 
             given = " and ".join(f"{name}={environment[name]}" for name in names)
             return f"The display does not answer ({given}). {WITHOUT_WINDOW}"
     return f"No window can be shown: {said.strip()}"
+
+
+def check_display() -> None:
+    """Try in a process of its own whether Qt can begin here: where it cannot, it aborts the process it is in.
+
+    Raises DisplayError with the sentence that the command line gives.
+    """
+    begin = "from PySide6.QtGui import QGuiApplication; QGuiApplication([])"
+    tried = subprocess.run(
+        [sys.executable, "-c", begin], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace"
+    )
+    if tried.returncode != 0:
+        raise DisplayError(missing_library(tried.stderr) or why_no_window(os.environ, tried.stderr))
 
 
 def _loading(plugin: str) -> str:

@@ -36,6 +36,10 @@ class InputError(ExplorerError):
         self.of_target = of_target
 
 
+class DisplayError(ExplorerError):
+    """A window cannot be shown from here: no display, a library of the system is missing, or not the main thread."""
+
+
 class StaleRunError(Exception):
     """Asked about a run that is no longer held."""
 

@@ -213,3 +213,55 @@ def test_a_script_waits_until_the_window_is_closed(home):
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=120, check=False)
     assert done.stdout.split("\n")[:2] == ["Tom went", "closed"], done.stderr
     assert done.returncode == 0
+
+
+UNSHOWN = """
+import sys, threading
+import explorer
+from models.protocol.errors import DisplayError
+from tests.models.own_modules import CHARACTERS, Writer
+
+def tried():
+    module = Writer().train()
+    try:
+        explorer.open(module, CHARACTERS, "Tom went")
+    except DisplayError as error:
+        print(error)
+    assert all(child.training for child in module.modules())
+
+if sys.argv[1] == "thread":
+    thread = threading.Thread(target=tried)
+    thread.start()
+    thread.join()
+else:
+    if sys.argv[1] == "core":
+        from PySide6.QtCore import QCoreApplication
+        application = QCoreApplication([])
+    tried()
+print("alive")
+"""
+
+
+@pytest.mark.parametrize(
+    ("where", "environment", "words"),
+    [
+        ("script", {}, "There is no display to show a window on: DISPLAY and WAYLAND_DISPLAY are not set"),
+        ("script", {"DISPLAY": ":4711"}, "The display does not answer (DISPLAY=:4711)"),
+        ("script", {"QT_QPA_PLATFORM": "paper"}, "QT_QPA_PLATFORM asks Qt for “paper”"),
+        ("core", {"QT_QPA_PLATFORM": "offscreen"}, "This program runs a QCoreApplication"),
+        ("thread", {"QT_QPA_PLATFORM": "offscreen"}, "A window opens from the main thread alone"),
+    ],
+)
+@pytest.mark.skipif(sys.platform != "linux", reason="of X and Wayland")
+def test_where_no_window_can_be_shown_the_process_lives_on(home, monkeypatch, where, environment, words):
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    done = subprocess.run(
+        [sys.executable, "-c", UNSHOWN, where], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    said, alive = done.stdout.splitlines()
+    assert said.startswith(words)
+    assert alive == "alive"
