@@ -21,7 +21,13 @@ __all__ = ["__version__", "open"]
 
 def __getattr__(name: str) -> Any:
     if name == "open":  # loaded on first use: Qt is not needed to ask for the version
-        from explorer import embedded
+        try:
+            from explorer import embedded
+        except ImportError as error:
+            from explorer.missing_libraries import missing_library
 
+            if not (sentence := missing_library(str(error))):
+                raise
+            raise ImportError(sentence) from error
         return embedded.open
     raise AttributeError(f"module 'explorer' has no attribute {name!r}")

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from string import Template
-from typing import Any, Literal
-
-from PySide6.QtGui import QColor, QPalette
-from PySide6.QtWidgets import QApplication
+from typing import TYPE_CHECKING, Any, Literal
 
 from explorer.paths import resource
+
+if TYPE_CHECKING:  # Qt is loaded where a theme is applied: the names below are read without a window too
+    from PySide6.QtGui import QPalette
+    from PySide6.QtWidgets import QApplication
 
 ThemeName = Literal["system", "light", "dark"]
 
@@ -162,6 +163,8 @@ def _apart(theme: Theme, role: str, ratio: float, *grounds: str) -> str:
 
 def palette(theme: Theme) -> QPalette:
     """The Qt palette of a theme, for every control that the style sheet leaves to Fusion."""
+    from PySide6.QtGui import QColor, QPalette
+
     result = QPalette()
     role = QPalette.ColorRole
     for target, colour in (

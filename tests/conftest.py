@@ -21,8 +21,16 @@ from pathlib import Path
 from types import TracebackType
 
 import pytest
-from PySide6.QtCore import QCoreApplication, QEvent
-from PySide6.QtWidgets import QApplication, QComboBox, QWidget
+
+from explorer.missing_libraries import missing_library
+
+try:
+    from PySide6.QtCore import QCoreApplication, QEvent
+    from PySide6.QtWidgets import QApplication, QComboBox, QWidget
+except ImportError as error:
+    if sentence := missing_library(str(error)):
+        sys.exit(sentence)
+    raise
 
 from tests.real_disks import Disk, mounted
 

@@ -75,7 +75,7 @@ def test_every_option_that_is_named_is_there() -> None:
     known = {option for action in _parser()._actions for option in action.option_strings}
     for path in chain((ROOT / "packaging").rglob("*.py"), (ROOT / "tests" / "benchmarks").rglob("*.py")):
         known |= set(re.findall(r"""add_argument\(\s*"(--[a-z-]+)""", path.read_text("utf-8")))
-    known |= {"--no-deps", "--dist"}  # of pip and pytest
+    known |= {"--no-deps", "--dist", "--tests"}  # of pip, pytest and libraries.sh
     known |= {"--force", "--ignore", "--keychain-profile", "--wait"}  # of pipx and packaging
     known |= {"--keep", "--assess", "--type", "--verbose"}
     for document in DOCUMENTS:
