@@ -43,6 +43,8 @@ class Explaining(QObject):
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() != QEvent.Type.ToolTip or not isinstance(watched, QWidget) or not isinstance(event, QHelpEvent):
             return False
+        if watched.window().windowType() == Qt.WindowType.ToolTip:
+            return False  # a pointer at rest on a tip: Qt would make the tip its own parent, and never end
         said, own, place = said_at(watched, event.pos())
         entries, own_way = glossary().found_in(said)[:_MOST], isolated(own)
         if not entries and own_way == own:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from PySide6.QtCore import QCoreApplication, QEvent, QPoint, Qt, QUrl
+from PySide6.QtCore import QCoreApplication, QEvent, QPoint, QRect, Qt, QUrl
 from PySide6.QtGui import QHelpEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QTabBar, QToolTip, QWidget
@@ -15,6 +15,7 @@ from explorer.panels.cell.panel import CellPanel
 from explorer.panels.head_map.panel import HeadMapPanel
 from explorer.panels.next_token.panel import NextTokenPanel
 from explorer.panels.variance.panel import VariancePanel
+from explorer.window import explaining
 from explorer.window.explaining import tooltip
 from explorer.window.glossary import GlossaryWindow, page_of
 from tests.explorer.real_window import panel_of, press, settle, wait_until
@@ -79,6 +80,24 @@ def test_a_text_without_a_term_is_left_to_qt(window, labels):
     assert hover(labels[0]) == ""
     labels[0].setToolTip("Hello")
     assert hover(labels[0]) == "Hello"
+
+
+def test_a_tip_has_no_tip(window, labels, monkeypatch):
+    """Qt shows every tip by one label, which would become its own parent, and look for its style for ever."""
+    assert "<b>logit</b>" in hover(labels[0])
+    (tip,) = [shown for shown in QApplication.topLevelWidgets() if shown.objectName() == "qtooltip_label"]
+    shown: list[QWidget] = []
+
+    class Tips:
+        @staticmethod
+        def showText(at: QPoint, text: str, widget: QWidget, place: QRect) -> None:
+            shown.append(widget)
+
+    monkeypatch.setattr(explaining, "QToolTip", Tips)
+    hover(labels[0])
+    assert shown == [labels[0]]
+    hover(tip)
+    assert shown == [labels[0]]
 
 
 def test_what_stands_in_a_text_is_never_read_as_mark_up():
