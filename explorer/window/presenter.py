@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
     QTextEdit,
     QWidget,
 )
+from shiboken6 import isValid
 
 from explorer.panels.base import HEAD
 from explorer.widgets.full_screen import fill_screen
@@ -161,7 +162,7 @@ class Presenter(QObject):
         if layout is not None:
             layout.activate()
         self._docks.show_all()
-        if self._focus is not None and self._focus.isVisible():
+        if self._focus is not None and isValid(self._focus) and self._focus.isVisible():  # steps and rows may be new
             self._focus.setFocus(Qt.FocusReason.OtherFocusReason)
         self._focus = None
 

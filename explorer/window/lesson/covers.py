@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, QRect, QTimer, Signal
 from PySide6.QtWidgets import QWidget
+from shiboken6 import isValid
 
 from explorer.panels.base import Place
 from explorer.session.lessons import Hide
@@ -55,7 +56,7 @@ class Covers(QObject):
     def guessed(self) -> QWidget | None:
         """What covers cells that are guessed by mouse or keyboard; None where none can be seen."""
         cells = self._cells
-        return None if cells is None or cells.geometry().isEmpty() else cells
+        return None if cells is None or not isValid(cells) or cells.geometry().isEmpty() else cells
 
     def hide(self, what: Hide, asks_cells: bool = False) -> None:
         """Cover it, in whichever panel it would be read. Of a mask the cells of its row can be clicked if asked for."""
@@ -97,17 +98,22 @@ class Covers(QObject):
     def lift(self) -> None:
         """Uncover all."""
         self._timer.stop()
-        for cover in self._covers:
+        for cover in self._living:
             cover.hide()
             cover.deleteLater()
         self._covers, self._cells = [], None
 
+    @property
+    def _living(self) -> list[Cover]:
+        """A panel that fails is deleted, and the cover over it."""
+        return [cover for cover in self._covers if isValid(cover)]
+
     def set_theme(self, theme: Theme) -> None:
-        for cover in self._covers:
+        for cover in self._living:
             cover.set_theme(theme)
 
     def _follow(self) -> None:
-        for cover in self._covers:
+        for cover in self._living:
             cover.follow()
 
     def _map_place(self, what: Hide) -> Place | None:

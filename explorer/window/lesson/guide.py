@@ -116,6 +116,7 @@ class LessonGuide(QObject):
         self._contents.session.changed.disconnect(self._on_changed)
         for key in self._keys:
             key.setEnabled(False)
+            key.deleteLater()
         self._set_text_size(1.0)
         self.ended.emit()
 

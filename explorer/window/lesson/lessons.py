@@ -238,7 +238,8 @@ class Lessons(QObject):
     def _on_ended(self) -> None:
         guide, self.guide = self.guide, None
         if guide is not None:
-            guide.deleteLater()
+            for part in (guide, guide.column, guide.covers, guide.ring):  # they would pile up, lesson by lesson
+                part.deleteLater()
         self._file.watch(None)
         self.path = None
         if self._dock is not None:

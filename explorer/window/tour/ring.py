@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRect, QRectF, Qt
+from PySide6.QtCore import QEvent, QObject, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QRegion
 from PySide6.QtWidgets import QWidget
 
@@ -17,6 +17,7 @@ class Ring(QWidget):
 
     def __init__(self, window: QWidget) -> None:
         super().__init__(window)
+        self._home = window
         self._theme = LIGHT
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -35,13 +36,25 @@ class Ring(QWidget):
         window = widget.window()
         area = QRect(widget.mapTo(window, where.topLeft()), where.size()).adjusted(-_AROUND, -_AROUND, _AROUND, _AROUND)
         if window is not self.parentWidget():
-            self.setParent(window)
+            self._move_to(window)
         if area != self.geometry() or self.isHidden():
             self.setGeometry(area)
             inner = self.rect().adjusted(_AROUND, _AROUND, -_AROUND, -_AROUND)
             self.setMask(QRegion(self.rect()) - QRegion(inner))
             self.show()
             self.raise_()
+
+    def _move_to(self, window: QWidget) -> None:
+        if (parent := self.parentWidget()) is not self._home and parent is not None:
+            parent.removeEventFilter(self)
+        self.setParent(window)
+        if window is not self._home:
+            window.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.DeferredDelete and watched is self.parent():
+            self._move_to(self._home)  # a panel that floats and fails goes with its window, and all that is in that
+        return False
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)

@@ -6,16 +6,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QMouseEvent
+from PySide6.QtCore import QCoreApplication, QEvent, QPoint, Qt
+from PySide6.QtGui import QMouseEvent, QShortcut
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QPushButton, QWidget
 
 from explorer.panels.head_map.panel import HeadMapPanel
 from explorer.session.intents import SetText
+from explorer.session.shipped_lessons import shipped_lessons
 from explorer.window.lesson.cell_cover import KeyCover, RowCover
+from explorer.window.lesson.column import LessonColumn
 from explorer.window.lesson.cover import Cover
+from explorer.window.lesson.covers import Covers
 from explorer.window.lesson.guide import LessonGuide
+from explorer.window.lesson.option_button import OptionButton
+from explorer.window.tour.ring import Ring
 from explorer.window.window import MainWindow
 from models.protocol.facts import places_in
 from models.protocol.values import SiteRef
@@ -392,6 +397,37 @@ def test_a_number_is_guessed_by_arrows_and_enter(window: MainWindow) -> None:
     key(window, Qt.Key.Key_Right)
     key(window, Qt.Key.Key_Return)
     assert guide.answers[1].given == question.number.text()
+
+
+def test_the_presenter_goes_back_to_no_option_of_another_step(window: MainWindow) -> None:
+    """The keyboard was on an option of a step; that step's options are deleted by the time the window is back."""
+    guide = guide_of(window)
+    guide.go_to(2)
+    arrive(window)
+    wait_until(lambda: guide.column.question.isAncestorOf(focus(window)))
+    assert isinstance(focus(window), OptionButton)
+    key(window, Qt.Key.Key_F5)
+    key(window, Qt.Key.Key_PageDown)
+    arrive(window)
+    assert guide.at == 3
+    key(window, Qt.Key.Key_Escape)
+    wait_until(lambda: not window.contents.one_panel.alone)  # an exception in a slot fails the test
+
+
+def test_a_lesson_that_has_ended_leaves_nothing_in_the_window(window: MainWindow) -> None:
+    def parts() -> tuple[int, ...]:
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+        return tuple(len(window.findChildren(kind)) for kind in (LessonColumn, Ring, Covers, QShortcut))
+
+    window.lessons.end()
+    before = parts()
+    assert before[0] == 0
+    for path in shipped_lessons()[:2]:
+        window.lessons.begin(path)
+        arrive(window)
+    window.lessons.end()
+    settle(window)
+    assert parts() == before
 
 
 def test_an_option_is_chosen_by_arrows_and_guessed_by_enter(window: MainWindow) -> None:

@@ -6,12 +6,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
+from PySide6.QtCore import QCoreApplication, QEvent
 from PySide6.QtWidgets import QApplication
+from shiboken6 import isValid
 
 from explorer.panels import registry
 from explorer.session.hover import Pointed
 from explorer.session.intents import Arrived, SetText
 from explorer.session.state import State
+from explorer.window.lesson.covers import Covers
+from explorer.window.tour.ring import Ring
 from explorer.window.window import MainWindow
 from tests.explorer.panels.odd_panels import Fragile, Sound, Unsuited, point
 from tests.explorer.real_window import destroy, look_put_back
@@ -108,6 +112,28 @@ def test_one_that_raises_later_is_switched_off(
         window.reset_layout()
         window.set_theme_name("light")
     assert [str(error) for error in unhandled_exceptions] == [repr(where)]  # once, not at every change
+    unhandled_exceptions.clear()
+
+
+def test_what_lay_over_one_that_was_switched_off_goes_with_it(qapp, monkeypatch, unhandled_exceptions):
+    with window_with(monkeypatch, "Fragile") as window:
+        dock = window.dock_host.docks["fragile"]
+        dock.setFloating(True)
+        raise_panel(window, "fragile")
+        covers, ring = Covers(window.contents), Ring(window)
+        covers.hide("map")
+        ring.point(dock.widget(), dock.widget().rect())
+        assert ring.window() is dock
+        monkeypatch.setattr(Fragile, "breaks_in", "wants")
+        another_text(window)
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+        assert not isValid(dock)
+        covers.set_theme(window.theme)
+        covers.lift()
+        ring.point(window.input, window.input.rect())
+        assert ring.window() is window
+        assert ring.isVisible()
+        ring.deleteLater()
     unhandled_exceptions.clear()
 
 
