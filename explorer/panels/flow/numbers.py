@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QHBoxLayout, QHeaderView, QLabel, QTableView, QToo
 
 from explorer.panels.flow.box_text import neuron_name, title
 from explorer.widgets.number_text import value_text
-from models.protocol.flow import Box, FeedForwardBox, HeadsBox, NormBox
+from models.protocol.flow import BlockView, Box, FeedForwardBox, HeadsBox, NormBox, ProjectionBox
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -83,7 +83,7 @@ class _Numbers(QAbstractTableModel):
 
 
 class NumbersTable(QWidget):
-    """Hidden until a box is shown in it; a button and Esc (of its panel) close it."""
+    """Hidden until a box is shown in it; a button and Esc (of its panel) close it. While open it follows its box."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -95,6 +95,8 @@ class NumbersTable(QWidget):
         self.close_button.setToolTip("Close the numbers (Esc)")
         self.close_button.clicked.connect(self.hide)
         self._numbers = _Numbers()
+        self._number = -1
+        self._shown: tuple[BlockView, Mapping[str, Sequence[str]]] | None = None
         self.table = QTableView()
         self.table.setModel(self._numbers)
         self.table.setAccessibleName("Numbers of the box")
@@ -112,10 +114,33 @@ class NumbersTable(QWidget):
         column.addWidget(self.table)
         self.hide()
 
-    def show_box(self, box: Box, keys: Sequence[str]) -> None:
+    def show_box(self, view: BlockView, number: int, keys: Mapping[str, Sequence[str]]) -> None:
+        """Open with one box of a block. `keys` are called what heads attend to, by part."""
+        self._number, self._shown = number, (view, keys)
+        box = view.boxes[number]
         self.heading.setText(f"{title(box)}  {box.module}".rstrip())
-        self._numbers.show(columns_of(box, keys))
+        self._numbers.show(columns_of(box, keys.get(box.part, ())))
         row = self.fontMetrics().height() + 6
         self.table.verticalHeader().setDefaultSectionSize(row)
         self.table.setFixedHeight(min(_LINES, self._numbers.rowCount() + 1) * row + row)
         self.show()
+
+    def follow(self, view: BlockView | None, keys: Mapping[str, Sequence[str]]) -> None:
+        """Show the same box of another block, token, run or model; close where `view` has no such box."""
+        if self.isHidden() or self._shown is None or self._shown == (view, keys):
+            return
+        wanted = _names(self._shown[0])[self._number]
+        names = [] if view is None else _names(view)
+        if view is not None and wanted in names:
+            self.show_box(view, names.index(wanted), keys)
+        else:
+            self.hide()
+
+
+def _names(view: BlockView) -> list[tuple[type[Box], str, str, int]]:
+    """Of each box its kind, its part, and how many of both come before it: what is the same from block to block."""
+    names: list[tuple[type[Box], str, str, int]] = []
+    for box in view.boxes:
+        kind = type(box), box.part, box.makes if isinstance(box, ProjectionBox) else ""
+        names.append((*kind, sum(name[:3] == kind for name in names)))
+    return names

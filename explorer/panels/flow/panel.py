@@ -238,12 +238,14 @@ class FlowPanel(Panel):
             if at.block < 0:
                 block.set_block(None, None, ("", ""), {}, {})
                 block.set_empty_text("This model has no blocks to go into.")
+                self.body.numbers.follow(None, {})
             return  # the last block stays until the new one is here
         self._skips = skips_of(view)
         keys = keys_of(state, view)
         ends = ends_of(self._scene, at)
         labels = labels_of(self._skips, state.document.inputs.interventions)
         block.set_block(view, around_of(self._scene, at, view), ends, keys, labels)
+        self.body.numbers.follow(view, block.keys)
         word = self._scene.stacks[at.stack].labels[at.position].word
         layer = self._scene.stacks[at.stack].flow.blocks[at.block].ref.layer
         block.set_heading(isolated(f"Block {layer}, for “{word}”"), PLACEMENTS.get(view.placement, ""))
@@ -397,8 +399,7 @@ class FlowPanel(Panel):
     def _show_numbers(self, box: int) -> None:
         view = self.body.block.view
         if view is not None:
-            chosen = view.boxes[box]
-            self.body.numbers.show_box(chosen, self.body.block.keys.get(chosen.part, ()))
+            self.body.numbers.show_box(view, box, self.body.block.keys)
 
     def _go_to(self, distance: Distance) -> None:
         self.player.stop()

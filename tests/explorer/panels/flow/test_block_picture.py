@@ -178,7 +178,7 @@ def test_the_table_holds_what_the_box_holds(qtbot):
     assert isinstance(norm, NormBox)
     names = [column.heading for column in columns_of(norm, WORDS)]
     assert names == ["dimension", "in", "gain", "bias", "out"]
-    table.show_box(norm, WORDS)
+    table.show_box(block_view(), 0, {})
     model = table.table.model()
     assert model.rowCount() == 8
     assert [model.data(model.index(5, column)) for column in range(5)] == ["5", "−3.000", "0.500", "0.125", "−0.963"]
