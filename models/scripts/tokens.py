@@ -24,7 +24,14 @@ from models.scripts.pictures import prepare
 from models.scripts.writing import Script
 from models.text.reading import SURROGATES
 from models.text.templates import render
-from models.text.tokens import joins_before, whole_characters, without_invented_space
+from models.text.tokens import (
+    byte_alphabet,
+    joins_before,
+    piece_bytes,
+    spells_alike,
+    whole_characters,
+    without_invented_space,
+)
 
 _ARCS = "The arcs above the tokens are a row of a head's weights: Head and Cell have the lines of them."
 
@@ -191,13 +198,15 @@ class _Side:
         code = 'encoded["offset_mapping"]'
         if spans != wanted:
             script.uses("import unicodedata", "from collections.abc import Callable, Sequence")
-            script.source_of(without_invented_space, whole_characters, joins_before)
+            script.uses("from functools import cache")
+            script.source_of(byte_alphabet, piece_bytes, spells_alike, without_invented_space)
+            script.source_of(whole_characters, joins_before)
             script.line(
-                f'spans = without_invented_space(encoded["input_ids"], {code}, tokenizer.convert_ids_to_tokens)'
+                f'spans = without_invented_space(text, encoded["input_ids"], {code}, tokenizer.convert_ids_to_tokens)'
             )
             script.remark("Marks that it composed with the letter before them, or dropped, belong to that letter:")
             code = "whole_characters(text, spans)"
-            found = without_invented_space(ids[len(before) :], raw, self.model.piece)
+            found = without_invented_space(text, ids[len(before) :], raw, self.model.piece)
             spans = [(0, 0)] * len(before) + whole_characters(text, found)
         if spans != wanted:
             self._covers_nothing()

@@ -70,7 +70,7 @@ class TextReader:
         except Exception as cause:  # whatever a tokenizer runs into: no [UNK] where it needs one, say
             raise self._failure(cause) from cause
         ids, spans = encoding["input_ids"], encoding["offset_mapping"]
-        spans = whole_characters(text, without_invented_space(ids, spans, self._piece))
+        spans = whole_characters(text, without_invented_space(safe, ids, spans, self._piece))
         added = [
             bool(mask) and start == end
             for mask, (start, end) in zip(encoding["special_tokens_mask"], spans, strict=True)
@@ -130,7 +130,7 @@ class TextReader:
         for segment in (FIRST, SECOND):
             own = [i for i, of in enumerate(called.texts) if of == segment]
             ids, given = [called.ids[i] for i in own], [called.spans[i] for i in own]
-            found = without_invented_space(ids, given, self._piece)
+            found = without_invented_space(safe.text(segment), ids, given, self._piece)
             for i, span in zip(own, whole_characters(pair.text(segment), found), strict=True):
                 spans[i] = span
         added = [text is None for text in called.texts]

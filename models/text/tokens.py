@@ -41,13 +41,29 @@ def visible(text: str) -> str:
 
 
 def without_invented_space(
-    ids: Sequence[int], spans: Sequence[tuple[int, int]], piece: Callable[[int], str]
+    text: str, ids: Sequence[int], spans: Sequence[tuple[int, int]], piece: Callable[[int], str]
 ) -> list[tuple[int, int]]:
-    """A lone "▁" that SentencePiece put before the text claims its first character; it stands for none."""
-    return [
-        (start, start) if after[0] == start < min(end, after[1]) and piece(id_) == "▁" else (start, end)
-        for id_, (start, end), after in zip(ids, spans, [*spans, (0, 0)][1:], strict=True)
-    ]
+    """Spans without the blank that a tokenizer put before the text, or after an added token within it ("<mask>BMS").
+
+    A lone "▁" or "Ġ" claims the first character then, and stands for none. Where blanks are trimmed off the spans of
+    byte-level pieces, the first character is cut off in the place of the invented blank: "ĠBMS" covers all of "BMS".
+    """
+    found, reach = [], 0
+    for id_, (start, end), after in zip(ids, spans, [*spans, (0, 0)][1:], strict=True):
+        spelled = piece(id_)
+        if after[0] == start < min(end, after[1]) and spelled in ("▁", "Ġ"):
+            end = start
+        elif start > reach and spelled[:1] == "Ġ" != spelled[1:2] and spells_alike(spelled[1:], text[start - 1 :]):
+            start -= 1
+        reach = max(reach, end)
+        found.append((start, end))
+    return found
+
+
+def spells_alike(piece: str, text: str) -> bool:
+    """Whether the bytes of a byte-level piece and those of `text` begin alike, as far as both go."""
+    spelled, given = piece_bytes(piece) or b"", text[: len(piece)].encode()
+    return bool(spelled) and spelled[: len(given)] == given[: len(spelled)]
 
 
 def whole_characters(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -80,7 +96,7 @@ def special_label(piece: str, first: bool, start: str | None, end: str | None) -
 
 def piece_bytes(piece: str) -> bytes | None:
     """The bytes that a byte-level vocabulary piece stands for ("ðŁ" is F0 9F); None where it is no such piece."""
-    table = _byte_alphabet()
+    table = byte_alphabet()
     if len(piece) == 6 and piece.startswith("<0x") and piece.endswith(">"):
         return bytes.fromhex(piece[3:5])
     if all(char in table for char in piece):
@@ -178,7 +194,7 @@ def _parts(tokens: Sequence[Token]) -> list[tuple[int, int]]:
 
 
 @cache
-def _byte_alphabet() -> dict[str, int]:
+def byte_alphabet() -> dict[str, int]:
     """GPT-2's spelling of bytes as printable characters (Radford et al. 2019, section 2.2), character to byte."""
     alphabet, shift = {}, 0
     for byte in range(256):

@@ -77,6 +77,17 @@ def roberta_like() -> PreTrainedTokenizerFast:
     )
 
 
+def first_space(trims: bool = True) -> PreTrainedTokenizerFast:
+    """RoBERTa's kind with a blank put before every piece of text, the one after an added token too."""
+    tokenizer = roberta_like()
+    backend = tokenizer.backend_tokenizer
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+    backend.post_processor = processors.RobertaProcessing(
+        ("</s>", 2), ("<s>", 0), trim_offsets=trims, add_prefix_space=True
+    )
+    return tokenizer
+
+
 def word_piece() -> PreTrainedTokenizerFast:
     """BERT's kind: a word's later pieces begin with ##, white space is dropped."""
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))

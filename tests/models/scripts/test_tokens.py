@@ -87,6 +87,17 @@ def test_shipped_checkpoints_with_what_the_model_wrote(tmp_path: Path) -> None:
             assert said.computed == len(ran.written)
 
 
+def test_a_blank_that_was_put_after_an_added_token(tmp_path: Path) -> None:
+    folder = tiny.save("roberta", tmp_path / "roberta")
+    tiny.first_space().save_pretrained(folder)
+    code, ran = script_of(opened(str(folder)), prompt="<mask>the park")
+    assert [token.text for token in ran.tokens[1:3]] == ["<mask>", "the"]
+    lines = printed({"roberta": code}, tmp_path)["roberta"]
+    check(lines, ran)
+    said = [covers(line.name) for line in lines if line.name.endswith(", id")]
+    assert said == [token.text for token in ran.tokens]
+
+
 def test_pairs_batches_and_conversations(tiny_folder, tmp_path: Path) -> None:
     gpt, bert, marian = (opened(str(tiny_folder(kind))) for kind in ("gpt2", "bert", "marian"))
     texts = ("Tom went to the park.", "Anna", "The black cat is sleeping on the table")

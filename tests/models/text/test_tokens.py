@@ -9,11 +9,14 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from transformers import PreTrainedTokenizerFast
 
 from models.forward.model import Model
 from models.protocol.errors import InputError
 from models.protocol.values import Token
+from models.text.reading import TextReader
 from models.text.tokens import bytes_label, piece_bytes, piece_label, special_label, visible
+from tests.models import tiny
 
 ODD = {
     "plain": "Tom and Anna went to the park.",
@@ -292,3 +295,26 @@ def test_special_label(piece: str, first: bool, drawn: str) -> None:
 def test_one_token_may_be_both_start_and_end() -> None:
     assert special_label("<e>", True, "<e>", "<e>") == "⟨start⟩"
     assert special_label("<e>", False, "<e>", "<e>") == "⟨end⟩"
+
+
+def spans_of(tokenizer: PreTrainedTokenizerFast, text: str) -> list[tuple[int, int]]:
+    return TextReader(tokenizer, "tiny", "", tokenizer.convert_ids_to_tokens).read(text, "input").spans
+
+
+@pytest.mark.parametrize("trims", [True, False])
+def test_a_piece_after_an_added_token_keeps_its_first_character(trims: bool) -> None:
+    tokenizer = tiny.first_space(trims)
+    text = "<mask>the park<mask>is"
+    pieces, spans = tokenizer.tokenize(text, add_special_tokens=True), spans_of(tokenizer, text)
+    covers = {piece: text[start:end] for piece, (start, end) in zip(pieces, spans, strict=True)}
+    assert covers["Ġthe"] == "the"
+    assert covers["Ġis"] == "is"
+
+
+@pytest.mark.parametrize("word", ["x", "Tom", "éa", "🙂Tom", "ñ", "\nTom", "\n\nTom", " Tom", "  Tom", "Ġx", "'s"])
+@pytest.mark.parametrize("before", ["", "a<mask>", "a<mask><mask>", "<mask> ", "a "])
+def test_spans_are_those_of_a_tokenizer_that_trims_nothing(before: str, word: str) -> None:
+    text = before + word
+    whole, cut = (spans_of(tiny.first_space(trims), text) for trims in (False, True))
+    for (start, end), trimmed in zip(whole, cut, strict=True):
+        assert text[start:end].strip(" ") == text[slice(*trimmed)].strip(" ")
