@@ -45,6 +45,7 @@ class Readout:
         norm_module: what computes that.
         head: the matrix that gives the logits; None where something else stands there.
         outputs: by site, the matrix that multiplies its joined heads (W_O); only those that were found.
+        before: by site, the normalisation of the stream that its queries, keys and values are made of.
     """
 
     known: bool
@@ -55,6 +56,7 @@ class Readout:
     norm_module: nn.Module | None
     head: nn.Module | None
     outputs: Mapping[SiteRef, nn.Module]
+    before: Mapping[SiteRef, FoundNorm]
 
 
 def readout_of(model: Model, trace: Trace) -> Readout:
@@ -87,7 +89,7 @@ def _found(model: Model, trace: Trace) -> Readout:
     head = None
     if last is not None:
         norms, head = _between(watch, read.after_last, watch.graph.whole(last.end), answer)
-    return Readout(known, adds, alters, last is not None and last.outer, *norms, head, read.outputs)
+    return Readout(known, adds, alters, last is not None and last.outer, *norms, head, read.outputs, read.before)
 
 
 class _Blocks:
@@ -98,6 +100,7 @@ class _Blocks:
         self.anatomies: list[Anatomy] = []  # of the stack that predicts, and its last block
         self.last: BlockCall | None = None
         self.outputs: dict[SiteRef, nn.Module] = {}
+        self.before: dict[SiteRef, FoundNorm] = {}
         self._units = 0  # until that had run
         self._waiting: Reader | None = None  # the block whose stream was not found in it
 
@@ -136,6 +139,9 @@ class _Blocks:
             output = reader.output_matrix(sublayer)
             if output is not None and len(sublayer.sites) == 1:
                 self.outputs[sublayer.sites[0].site.ref] = output.module
+            if sublayer.before is not None:
+                found = sublayer.before.norm, sublayer.before.unit.module
+                self.before |= {site.site.ref: found for site in sublayer.sites}
         if reader.call.stack == self._model.info.predicting_stack:
             self.anatomies.append(anatomy)
 

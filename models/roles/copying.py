@@ -3,7 +3,12 @@
 Elhage et al. 2021, "Copying behavior": the matrix W_E W_V W_O W_U leads from the token attended to, to the logits. It
 is (vocabulary, vocabulary) of rank head_dim at most, and its eigenvalues say whether tokens raise their own logits:
 the score is sum(eigenvalues) / sum(|eigenvalues|), 1 where all are positive, -1 where all are negative. They are those
-of the (head_dim, head_dim) matrix W_O (W_U W_E) W_V, so that nothing large is made. Normalisations are left out.
+of the (head_dim, head_dim) matrix W_O (W_U W_E) W_V, so that nothing large is made.
+
+Of the normalisations before W_V and before W_U what is linear is part of these matrices, the gain and the mean that is
+taken away; their divisors, which are positive and depend on the text, are left out. Logits are taken less their mean
+over the vocabulary, on which no probability depends. TransformerLens' defaults give the same numbers (`fold_ln`,
+`center_writing_weights`, `center_unembed`).
 """
 
 from __future__ import annotations
@@ -15,6 +20,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from models.dataflow.norms import Norm
+from models.dataflow.readout import readout_of
 from models.files.devices import weight_of
 from models.forward.capture import Recorder, recording
 from models.forward.model import Model
@@ -45,14 +52,24 @@ def copying_scores(model: Model, trace: Trace, should_stop: ShouldStop = never) 
         return None
     both = torch.zeros(read.shape[1], read.shape[1], dtype=torch.float64)  # W_U W_E, (width, width)
     shared = min(len(read), len(said))
+    mean = torch.zeros(read.shape[1], dtype=torch.float64)  # of what is said of each token, (width,)
+    for start in range(0, len(said), _ROWS):
+        if should_stop():
+            raise Cancelled
+        mean += said[start : start + _ROWS].float().sum(dim=0).double().cpu() / len(said)
     for start in range(0, shared, _ROWS):
         if should_stop():
             raise Cancelled
         part = slice(start, min(start + _ROWS, shared))
         both += (said[part].float().mT @ read[part].float()).double().cpu()
+        both -= torch.outer(mean, read[part].float().sum(dim=0).double().cpu())
+    readout = readout_of(model, trace)
+    both = folded(readout.norm, both)
     scores = np.full((len(trace.sites), max(site.heads for site in trace.sites)), np.nan)
     for i, site in enumerate(trace.sites):
         w_v = values.get(i)
+        if w_v is not None:
+            w_v = folded(readout.before.get(site.ref, (None, None))[0], w_v)
         for h in range(site.heads if w_v is not None else 0):
             if should_stop():
                 raise Cancelled
@@ -61,6 +78,18 @@ def copying_scores(model: Model, trace: Trace, should_stop: ShouldStop = never) 
                 mine = w_v[h // (site.heads // len(w_v))]  # (width, value_dim)
                 scores[i, h] = copying_score(w_o.double().cpu() @ both @ mine)
     return None if np.isnan(scores).all() else scores
+
+
+def folded(norm: Norm | None, matrix: Tensor) -> Tensor:
+    """A matrix (..., width, columns) that reads what a normalisation gives, as one that reads what that is given.
+
+    Its gain and, of a layer norm, the mean that it takes away are folded in; its divisor and its bias are not.
+    """
+    if norm is None:
+        return matrix
+    if norm.gain is not None:
+        matrix = norm.gain[:, None] * matrix
+    return matrix if norm.rms else matrix - matrix.mean(dim=-2, keepdim=True)
 
 
 def copying_score(matrix: Tensor) -> float:

@@ -18,7 +18,7 @@ from models.protocol.values import SiteRef
 from models.protocol.work import ShouldStop
 from models.roles.probe import Probe
 
-_VERSION = 1
+_VERSION = 2
 """Of what is computed: it rises when the same files give other scores."""
 
 

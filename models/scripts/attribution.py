@@ -32,7 +32,7 @@ from models.scripts.again import (
 )
 from models.scripts.output_matrices import output_names
 from models.scripts.own_functions import call, open_here
-from models.scripts.streams import blocks_code, print_stream
+from models.scripts.streams import blocks_code, gain_code, print_stream
 from models.scripts.writing import Script
 from models.views.residual import logit_path
 
@@ -119,14 +119,8 @@ def _parts_of(run: CurrentRun, inputs: Mapping[str, Tensor], view: AttributionVi
 def _norm_code(run: CurrentRun, module: nn.Module | None, norm: Norm | None) -> tuple[str, Norm, str] | None:
     if module is None or norm is None or module not in run.model.module_names:
         return None
-    name = run.model.module_names[module]
-    if norm.gain is None:
-        return name, norm, ""
-    kept = weight_of(module).detach().double().cpu()
-    for code, gain in (("norm.weight", kept), ("(1 + norm.weight)", 1 + kept)):
-        if torch.equal(gain, norm.gain):
-            return name, norm, code
-    return None
+    code = gain_code(norm, module)
+    return None if code is None else (run.model.module_names[module], norm, code)
 
 
 def _factor(run: CurrentRun, view: AttributionView, norm: Norm | None, head: nn.Module) -> float | None:

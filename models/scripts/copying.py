@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 from transformers.pytorch_utils import Conv1D
 
+from models.dataflow.readout import FoundNorm, readout_of
 from models.forward.model import Model
 from models.forward.run import run
 from models.forward.trace import Trace
@@ -16,6 +17,7 @@ from models.protocol.roles import RolesView
 from models.protocol.values import Site
 from models.roles.copying import value_weights
 from models.scripts.loading import load
+from models.scripts.streams import gain_code
 from models.scripts.which_heads import print_ranked
 from models.scripts.writing import Script
 from models.views.residual import output_projection
@@ -25,13 +27,17 @@ _SAME = 1e-4  # of the largest number: values are read off a pass in float32
 
 @dataclass(frozen=True, slots=True)
 class _Matrices:
-    """Where a layer's matrices are: modules, whether their weights are turned, and the first column of each W_V."""
+    """Where a layer's matrices are: modules, whether their weights are turned, and the first column of each W_V.
+
+    `before` is the norm whose output W_V reads, "" where it reads the stream itself.
+    """
 
     value: str
     value_turned: bool
     columns: tuple[int, ...]
     output: str
     output_turned: bool
+    before: str
 
 
 def copying(script: Script, model: Model, view: RolesView, stacks: Mapping[str, Sequence[int]]) -> None:
@@ -47,23 +53,33 @@ def copying(script: Script, model: Model, view: RolesView, stacks: Mapping[str, 
     values = value_weights(model, trace.sites, width)
     layers = [_matrices(model, trace, site, values.get(trace.index(site))) for site in sites]
     size = next(iter(values.values())).shape[2]
+    readout = readout_of(model, trace)
+    last = _name(model, readout.norm_module)
+    norms = [pair for pair in ((readout.norm, readout.norm_module), *readout.before.values()) if pair[0] is not None]
     load(script, model)
     script.section("the numbers on screen")
     script.remark("Of each layer: where W_V stands, the first column of each of its heads there, and where W_O stands.")
-    rows = [f"    ({one.value!r}, {list(one.columns)}, {one.output!r})," for one in layers]
+    script.remark("And the norm whose output W_V reads.")
+    rows = [f"    ({one.value!r}, {list(one.columns)}, {one.output!r}, {one.before!r})," for one in layers]
     script.line("\n".join(["layers = [", *rows, "]"]))
     script.line(f"heads, size = {sites[0].heads}, {size}", "of a layer, and numbers in a value")
     script.section("the computation")
-    script.remark("Elhage et al. 2021, “Copying behavior”: normalisations are left out.")
+    script.remark(
+        "Elhage et al. 2021, “Copying behavior”. Gains of norms, and the means that they take away, are part of the "
+        "matrices that read them; divisors are left out. Logits are taken less their mean over the vocabulary."
+    )
+    _fold(script, norms)
     script.line("W_E = model.get_input_embeddings().weight.detach().float()", "(vocabulary, width)")
     script.line("W_U = model.get_output_embeddings().weight.detach().float()", "(vocabulary, width)")
     script.line("shared = min(len(W_E), len(W_U))")
-    script.line("both = (W_U[:shared].T @ W_E[:shared]).double()", f"({width}, {width}) from a token to its own logit")
+    script.line("both = ((W_U[:shared] - W_U.mean(dim=0)).T @ W_E[:shared]).double()", f"({width}, {width})")
+    script.line(f"both = folded({last!r}, both)", "from a token to its own logit")
     turn_value, turn_output = (".T" if turned else "" for turned in (layers[0].value_turned, layers[0].output_turned))
     script.line('scores = torch.full((len(layers), heads), float("nan"), dtype=torch.float64)')
     script.line(
-        "for layer, (value, columns, output) in enumerate(layers):\n"
+        "for layer, (value, columns, output, before) in enumerate(layers):\n"
         f"    W_V = model.get_submodule(value).weight.detach().double(){turn_value}  # (width, ...)\n"
+        "    W_V = folded(before, W_V)\n"
         f"    W_O = model.get_submodule(output).weight.detach().double(){turn_output}  # (heads * size, width)\n"
         "    for head in range(heads):\n"
         "        first = columns[head * len(columns) // heads]\n"
@@ -86,7 +102,27 @@ def _matrices(model: Model, trace: Trace, site: Site, w_v: Tensor | None) -> _Ma
             f"This family keeps no matrix that makes the values of {site.stack} layer {site.layer}, or not as it is."
         )
     name, turned, columns = found
-    return _Matrices(name, turned, columns, output, not isinstance(projection, Conv1D))
+    before = _name(model, readout_of(model, trace).before.get(site.ref, (None, None))[1])
+    return _Matrices(name, turned, columns, output, not isinstance(projection, Conv1D), before)
+
+
+def _name(model: Model, module: nn.Module | None) -> str:
+    return "" if module is None else model.module_names[module]
+
+
+def _fold(script: Script, norms: Sequence[FoundNorm]) -> None:
+    """Lines that say what `folded` is: of a norm by its name, and a matrix that reads what it gives."""
+    kinds = {(norm.rms, gain_code(norm, module)) for norm, module in norms if norm is not None and module is not None}
+    if len(kinds) > 1 or any(code is None for _, code in kinds):
+        raise InputError("This family has norms of several kinds, or keeps their gains as no vector to be multiplied.")
+    lines = ["def folded(name, matrix):"]
+    for rms, code in kinds:
+        lines += ["    if name:", "        norm = model.get_submodule(name)"]
+        if code:
+            lines.append(f"        matrix = {code}.detach().double()[:, None] * matrix")
+        if not rms:
+            lines.append("        matrix = matrix - matrix.mean(dim=0)")
+    script.line("\n".join([*lines, "    return matrix"]))
 
 
 def _value(model: Model, site: Site, w_v: Tensor) -> tuple[str, bool, tuple[int, ...]] | None:

@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from models.dataflow.norms import Norm
+from models.files.devices import weight_of
 from models.forward.model import Model
 from models.forward.trace import Trace
 from models.scripts.writing import Script
@@ -35,6 +37,15 @@ def residual_stream(model: nn.Module, blocks: Sequence[nn.Module], given: Mappin
         for hook in hooks:
             hook.remove()
     return torch.cat([*entering, leaving[-1]])
+
+
+def gain_code(norm: Norm, module: nn.Module) -> str | None:
+    """What to write for the gain of `module`, which a script calls norm; "" where it has none, None where none fits."""
+    if norm.gain is None:
+        return ""
+    kept = weight_of(module).detach().double().cpu()
+    codes = (("norm.weight", kept), ("(1 + norm.weight)", 1 + kept))
+    return next((code for code, gain in codes if torch.equal(gain, norm.gain)), None)
 
 
 def blocks_code(model: Model, trace: Trace, inputs: Mapping[str, Tensor], stack: str) -> str:

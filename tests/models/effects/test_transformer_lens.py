@@ -20,6 +20,7 @@ from models.forward.model import Model
 from models.protocol.attribution import AttributionRequest
 from models.protocol.effects import Aim
 from models.protocol.patching import Patched, PatchRequest
+from models.roles.copying import copying_scores
 from tests.models.effects.reference_model import AGAINST, HERE, TARGET, THERE, reference_model
 
 FILE = Path(__file__).with_name("transformer_lens.json")
@@ -57,6 +58,10 @@ def test_layers_read_by_the_head(model: Model, theirs: dict[str, Any]) -> None:
     lens = logit_lens(model, HERE, target=TARGET)
     assert lens.target_share is not None
     np.testing.assert_allclose(lens.target_share[:, -1], theirs["lens"], atol=1e-6)
+
+
+def test_heads_that_write_what_they_read(model: Model, theirs: dict[str, Any]) -> None:
+    np.testing.assert_allclose(copying_scores(model, run(model, HERE)), theirs["copying"], atol=1e-4)
 
 
 @pytest.mark.parametrize(

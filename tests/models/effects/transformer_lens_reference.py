@@ -47,8 +47,17 @@ def main() -> None:
         state, fold_ln=True, center_writing_weights=False, center_unembed=False, fold_value_biases=False
     )
     model.eval().cfg.use_attn_result = True
+    whole = HookedTransformer(cfg)
+    whole.load_and_process_state_dict(convert_gpt2_weights(theirs, cfg))  # as it processes weights unless told otherwise
     with torch.no_grad():
-        FILE.write_text(json.dumps(reference(model), indent=1) + "\n", encoding="utf-8")
+        said = {**reference(model), "copying": copying(whole)}
+        FILE.write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
+
+
+def copying(model: Any) -> Any:
+    """(layers, heads): the eigenvalues of W_E W_V W_O W_U, summed, over the sum of their sizes."""
+    eigenvalues = (model.W_E @ model.OV @ model.W_U).eigenvalues
+    return (eigenvalues.sum(dim=-1).real / eigenvalues.abs().sum(dim=-1)).tolist()
 
 
 def reference(model: Any) -> dict[str, Any]:

@@ -162,22 +162,29 @@ def test_value_matrices_are_read_off_the_model(tiny_model, story_gpt):
         torch.testing.assert_close(torch.cat(list(read[layer]), dim=1), theirs, atol=1e-6, rtol=0)
 
 
-def test_copying_is_that_of_the_whole_matrix(tiny_model):
-    """The eigenvalues of (vocabulary, vocabulary) are those of the small matrix, and zeros."""
-    model = tiny_model("gpt2")
+def test_copying_is_that_of_the_whole_matrix(tiny_folder):
+    """The eigenvalues of (vocabulary, vocabulary) are those of the small matrix, and zeros; norms are folded."""
+    model = open_checkpoint(tiny_folder("gpt2"))
+    with torch.no_grad():
+        for name, parameter in model.module.named_parameters():
+            if ".ln_" in name and name.endswith("weight"):
+                parameter.copy_(torch.linspace(0.2, 2.0, len(parameter)))
     view = head_roles(model, probe(*TEXTS), cached=False)
     module, width = model.module, model.info.width
-    embedding, unembedding = module.transformer.wte.weight.double(), module.lm_head.weight.double().mT
+    embedding = module.transformer.wte.weight.double()
+    less_mean = torch.eye(width, dtype=torch.float64) - 1 / width
+    unembedding = less_mean @ torch.diag(module.transformer.ln_f.weight.double()) @ module.lm_head.weight.double().mT
+    unembedding = unembedding - unembedding.mean(dim=1, keepdim=True)
     size = width // 4
     for layer, block in enumerate(module.transformer.h):
         for head in range(4):
             part = slice(head * size, (head + 1) * size)
             w_v = block.attn.c_attn.weight[:, 2 * width :][:, part].double()
-            whole = embedding @ w_v @ block.attn.c_proj.weight[part].double() @ unembedding
+            whole = embedding @ less_mean @ torch.diag(block.ln_1.weight.double()) @ w_v @ block.attn.c_proj.weight[part].double() @ unembedding
             eigenvalues = np.linalg.eigvals(whole.detach().numpy())
             expected = eigenvalues.sum().real / np.abs(eigenvalues).sum()
             score = view.of(SiteRef("decoder", layer), head)["ov-copying"]
-            assert score == pytest.approx(expected, abs=1e-3)
+            assert score == pytest.approx(expected, abs=2e-5)
 
 
 def test_a_head_that_hands_on_what_it_reads_copies_and_one_that_takes_it_away_does_not():
