@@ -15,7 +15,7 @@ from explorer.settings import folder
 from models.files.whole_files import remove_left_behind
 
 MOST_LEFT = 10
-"""Files that were left behind, of which the oldest go."""
+"""Files that are offered at once; older ones are offered when these are gone on with."""
 SESSION, LESSON = ".attn", ".draft"
 """What their names end with: work in a window, and a lesson that is made in it."""
 
@@ -46,7 +46,7 @@ _taken: set[Path] = set()
 
 
 def left_behind(ending: str = SESSION) -> list[Left]:
-    """Files of this computer's ended processes, the newest first. What is older than `MOST_LEFT` of them is deleted."""
+    """The newest files of this computer's ended processes, the newest first."""
     name_ends = r"-[0-9]{1,6}" + re.escape(ending)
     found = []
     remove_left_behind(autosave_folder())
@@ -59,9 +59,6 @@ def left_behind(ending: str = SESSION) -> list[Left]:
             if is_left_behind(path.name, name_ends) and path.is_file():
                 found.append(Left(path, path.stat().st_mtime))
     found.sort(key=lambda left: left.written, reverse=True)
-    for old in found[MOST_LEFT:]:
-        with suppress(OSError):
-            old.path.unlink()
     return found[:MOST_LEFT]
 
 

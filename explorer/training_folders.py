@@ -1,14 +1,16 @@
 """Where a window keeps a model while it learns: a folder beside the settings, named by the process that it belongs to.
 
-In it lies the model's own, named by what it learns: the window shows that name. It goes when another training takes
-its place, or at close when the person has saved it. One that was not saved stays, and other windows can go on with it.
+In it lies the model's own, named by what it learns: the window shows that name. It is deleted once the person has saved
+all of it, or discards it. One that was not saved stays, and this window or another can go on with it.
 """
 
 from __future__ import annotations
 
 import itertools
+import logging
 import os
 import shutil
+from collections.abc import Collection
 from pathlib import Path
 
 import msgspec
@@ -20,8 +22,8 @@ from models.files.regular_files import open_regular
 from models.files.training_steps import snapshot_path, steps_in
 from models.protocol.training_messages import MOST_BYTES, Asked, AskedTuning
 
-MOST_LEFT = 3
-"""Trainings that were not saved, of which the oldest go: each may take a quarter of a gigabyte."""
+log = logging.getLogger(__name__)
+
 _TRAINING = "-[0-9]{1,6}"
 _ASKED = "asked.json"
 _numbers = itertools.count(1)
@@ -82,32 +84,55 @@ def remove(path: Path) -> None:
     shutil.rmtree(path.parent, ignore_errors=True)
 
 
-def left_behind() -> tuple[LeftTraining, ...]:
-    """Trainings of this computer's ended processes, the newest first.
+def discard(left: LeftTraining) -> None:
+    """Delete a training that a person does not want. Nothing is done where another window has gone on with it."""
+    try:
+        remove(take(left))
+    except OSError as error:
+        log.warning("%s was not discarded: %s", left.folder, error)
 
-    Those that have learned nothing, and what is older than `MOST_LEFT`, are deleted.
+
+def last_step(path: Path) -> int:
+    """The last step that can be gone on from in what `new_folder` gave; 0 where nothing was learned."""
+    return max(steps_in(path), default=0)
+
+
+def left_behind(own: Collection[Path] = ()) -> tuple[LeftTraining, ...]:
+    """Trainings of this computer's ended processes, and those of `own`, the newest first.
+
+    Folders of ended processes in which nothing was learned are deleted, and no others.
     """
-    found = []
+    found, parents = [], {path.parent for path in own}
     try:
         entries = list(trainings_folder().iterdir())
     except OSError:
         return ()
     for path in entries:
-        if is_left_behind(path.name, _TRAINING):
+        is_own = path in parents
+        if is_own or is_left_behind(path.name, _TRAINING):
             left = _left_in(path)
-            if left is None:
-                shutil.rmtree(path, ignore_errors=True)
-            else:
+            if left is not None:
                 found.append(left)
-    found.sort(key=lambda left: left.written, reverse=True)
-    for old in found[MOST_LEFT:]:
-        remove(Path(old.folder))
-    return tuple(found[:MOST_LEFT])
+            elif _holds_a_training(path):
+                log.warning("%s holds a training that cannot be gone on with; it is kept", path)
+            elif not is_own:
+                shutil.rmtree(path, ignore_errors=True)
+    return tuple(sorted(found, key=lambda left: left.written, reverse=True))
 
 
 def is_private(reference: str) -> bool:
     """Whether a checkpoint's name is that of a folder that goes with the window."""
     return Path(reference).parent.parent == trainings_folder()
+
+
+def _holds_a_training(path: Path) -> bool:
+    """Whether something was learned in a folder, readable or not. One of an experiment has nothing asked for in it."""
+    if not os.path.lexists(path / _ASKED):
+        return False
+    try:
+        return any(last_step(model) for model in path.iterdir())
+    except OSError:
+        return True  # that cannot be told
 
 
 def _left_in(path: Path) -> LeftTraining | None:
@@ -116,7 +141,7 @@ def _left_in(path: Path) -> LeftTraining | None:
         with open_regular(path / _ASKED) as file:
             asked = msgspec.json.decode(file.read(MOST_BYTES), type=Asked | AskedTuning)
         model = path / asked.name
-        step = max(steps_in(model), default=0)
+        step = last_step(model)
         if not step or model.parent != path:
             return None
         return LeftTraining(str(model), asked, step, snapshot_path(model, step).stat().st_mtime)

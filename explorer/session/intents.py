@@ -488,7 +488,7 @@ class Train(Intent):
 
 @dataclass(frozen=True, slots=True)
 class TrainingsLeft(Intent):
-    """These were not saved when their windows ended; the newest first."""
+    """These were not saved when their windows ended, or when another training of this one began; the newest first."""
 
     found: tuple[LeftTraining, ...]
 
@@ -496,6 +496,13 @@ class TrainingsLeft(Intent):
 @dataclass(frozen=True, slots=True)
 class TakeUpTraining(Intent):
     """Go on with one of them, in the place of the training that was begun before. It waits at its last step."""
+
+    left: LeftTraining
+
+
+@dataclass(frozen=True, slots=True)
+class DiscardTraining(Intent):
+    """Delete one of them: the person does not want it."""
 
     left: LeftTraining
 

@@ -214,7 +214,8 @@ class State:
     opening_place: Placed | None = None  # of the document that is opening, as an example's
     learning: TrainingState | None = None  # the training that was begun last; kept in no file, and undo passes it by
     experiment: ExperimentState | None = None  # that was run last; kept and undone as little
-    left_trainings: tuple[LeftTraining, ...] = ()  # of windows that have ended; the newest first
+    left_trainings: tuple[LeftTraining, ...] = ()  # not saved, of ended windows and of this one; the newest first
+    discarded_trainings: tuple[LeftTraining, ...] = ()  # that the person does not want, in their order
     restored: bool = False  # the document came whole: the next load keeps its text, the next run its selection
 
     @property

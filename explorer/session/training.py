@@ -83,7 +83,7 @@ def _is_kept(step: int, every: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class LeftTraining:
-    """A training that was not saved when its window ended."""
+    """A training that was not saved when its window ended, or when the next one of its window began."""
 
     folder: str  # where the model lies
     asked: Asked | AskedTuning
@@ -122,11 +122,6 @@ class TrainingState:
     def is_alive(self) -> bool:
         """Whether there is a process that can be told something."""
         return self.phase != "failed"
-
-    @property
-    def is_unsaved(self) -> bool:
-        """Whether something was learned that lies in no folder of the person's."""
-        return self.snapshot > 0 and self.step > self.saved_step
 
     @property
     def is_under_way(self) -> bool:

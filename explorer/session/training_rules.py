@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from explorer.session.intents import (
+    DiscardTraining,
     OpenCheckpoint,
     RestoreDocument,
     SetText,
@@ -16,7 +17,7 @@ from explorer.session.intents import (
 )
 from explorer.session.rules import rule
 from explorer.session.state import Notice, State
-from explorer.session.training import FELL, TrainingState
+from explorer.session.training import FELL, LeftTraining, TrainingState
 from models.protocol.training_messages import (
     Began,
     Classified,
@@ -51,9 +52,17 @@ def _(intent: TrainingsLeft, state: State) -> State:
 
 @rule.register
 def _(intent: TakeUpTraining, state: State) -> State:
-    learning = TrainingState(_next_number(state), intent.left.asked, left=intent.left)
-    left = tuple(other for other in state.left_trainings if other != intent.left)
-    return replace(state, learning=learning, left_trainings=left)
+    left = intent.left  # it has learned so much, whether or not its process ever says so
+    learning = TrainingState(_next_number(state), left.asked, left=left, step=left.step, snapshot=left.step)
+    return replace(state, learning=learning, left_trainings=_others(state, left))
+
+
+@rule.register
+def _(intent: DiscardTraining, state: State) -> State:
+    if intent.left not in state.left_trainings:
+        return state
+    discarded = (*state.discarded_trainings, intent.left)
+    return replace(state, left_trainings=_others(state, intent.left), discarded_trainings=discarded)
 
 
 @rule.register
@@ -61,7 +70,7 @@ def _(intent: TellTraining, state: State) -> State:
     training = state.learning
     if training is None or training.command is intent.message:
         return state
-    if not (training.is_alive or training.folder):
+    if not (training.is_alive or training.folder or training.left is not None):
         return state  # it never began
     if isinstance(intent.message, Dissect) and (training.phase not in ("paused", "ended")):
         return state  # the step would be over before it is read
@@ -111,6 +120,10 @@ def _(intent: TrainingTold, state: State) -> State:
         case Fell():
             return _said(state, replace(training, phase="failed"), _of_fall(training))
     return replace(state, learning=training)
+
+
+def _others(state: State, left: LeftTraining) -> tuple[LeftTraining, ...]:
+    return tuple(other for other in state.left_trainings if other != left)
 
 
 def _next_number(state: State) -> int:

@@ -188,11 +188,11 @@ class Contents(QWidget):
                 self.dock_host.raise_panel(front)
 
     def _say_left_trainings(self, old: State, new: State) -> None:
-        """Once: the Playground lists them from then on."""
-        if new.left_trainings and not old.left_trainings:
+        """Of ended windows, once: the Playground lists them from then on, and those of this window too."""
+        if new.left_trainings and not old.left_trainings and new.learning is None:
             count = len(new.left_trainings)
-            what = "A model that was not saved is" if count == 1 else f"{count} models that were not saved are"
-            text = f"{what} kept: trained in a window that has ended."
+            what = "an unsaved model" if count == 1 else f"{count} unsaved models"
+            text = f"Recovered {what} from a window that has ended."
             self.training_bar.show_notice("info", text, "Show in Playground")
         elif new.learning is not None or not new.left_trainings:
             self.training_bar.hide()

@@ -17,7 +17,7 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 from transformers.utils import logging
 
-from models.files.training_steps import RECORD
+from models.files.training_steps import RECORD, steps_in
 from models.files.whole_files import UNFINISHED
 from models.forward.recurrent_model import MOST_TOKENS
 from models.textbook.pretrained import TextbookModel
@@ -33,13 +33,15 @@ TEXT_FILE = "training.data"
 
 
 def why_not(folder: Path) -> str:
-    """Why a training cannot be saved in `folder`, as a sentence; "" where it can. Another training's is replaced."""
+    """Why a training cannot be saved in `folder`, as a sentence; "" where it can: nothing that was learned is lost."""
     if folder.is_file():
         return f"{folder} is a file. Name a folder that the model goes into."
     if not folder.parent.is_dir():
         return f"There is no folder {folder.parent}. Make it, or name another."
     if folder.is_dir() and any(folder.iterdir()) and not (folder / RECORD).is_file():
         return f"{folder} holds files that no training wrote, and nothing is put between them. Name another folder."
+    if (folder / RECORD).is_file() and max(steps_in(folder), default=1) > 0:
+        return f"{folder} holds another training, which would be lost. Name another folder, or delete that one first."
     return ""
 
 

@@ -80,6 +80,7 @@ class Learner:
         self._seconds, self._first = 0.0, 0
         self._budget = Budget(steps=1)
         self._notice, self._prompt = "", ("", "")
+        self._saved_in = set[Path]()
 
     def serve(self) -> None:
         """Until the source ends."""
@@ -297,12 +298,13 @@ class Learner:
             self._say(found)
 
     def _save(self, folder: Path) -> None:
-        if sentence := why_not(folder):
-            self._say(Said(sentence))
-            return
         assert self.training.snapshots is not None
         if folder.resolve() == self.folder.resolve():
             self._say(Said(f"{folder} is where the program itself keeps the training. Name another folder."))
+            return
+        is_own = folder.resolve() in self._saved_in  # an earlier step of this training may be replaced
+        if sentence := "" if is_own else why_not(folder):
+            self._say(Said(sentence))
             return
         if self.taught.made_from is not None and folder.resolve() == self.taught.made_from.resolve():
             self._say(Said(f"{folder} is the checkpoint that is tuned, and would be lost. Name another folder."))
@@ -319,4 +321,5 @@ class Learner:
         except OSError as error:
             self._say(Said(not_written("The model", folder, error)))
         else:
+            self._saved_in.add(folder.resolve())
             self._say(Saved(str(folder)))

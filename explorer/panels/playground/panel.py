@@ -21,6 +21,7 @@ from explorer.session.comparing import typed_as_b, typed_text
 from explorer.session.hover import Hover
 from explorer.session.intents import (
     CompareWith,
+    DiscardTraining,
     OpenCheckpoint,
     OpenRun,
     RunExperiment,
@@ -48,8 +49,8 @@ from models.training.prepared import Prepared
 
 SET_UP, CURVES, ONE_BATCH, EXPERIMENTS, FINE_TUNE = range(5)
 _UNSAVED = (
-    "The open model was trained in this window, and goes when something else is trained. Save it as a folder, and open "
-    "that, or choose another checkpoint."
+    "The open model was trained in this window and is not saved. Save it as a folder, and open that, or choose another "
+    "checkpoint."
 )
 
 
@@ -91,6 +92,7 @@ class PlaygroundPanel(Panel):
         self.stop.clicked.connect(lambda: self.dispatch(TellTraining(Stop())))
         self.save.clicked.connect(self._save)
         self.left.chosen.connect(self._take_up)
+        self.left.discarded.connect(lambda left: self.dispatch(DiscardTraining(left)))
         self.one_batch.asked.connect(lambda: self.dispatch(TellTraining(Pause())))
         self.one_batch.wanted.connect(self._look_at_weight)
         self.experiments.run_asked.connect(self._run_experiment)
@@ -186,7 +188,7 @@ class PlaygroundPanel(Panel):
     def _offer_train(self, refusal: str) -> None:
         """Unless it is refused, which is said by the form: that may not be in sight."""
         whose = "with a copy of the checkpoint" if self._tunes else "with a new model"
-        tip = f"Begin {whose}; what this window trained before and did not save goes"
+        tip = f"Begin {whose}; a training before it that isn't saved stays, and is offered above"
         self.train.setToolTip(refusal or tip)
         self.train.setEnabled(not refusal)
 
@@ -209,7 +211,8 @@ class PlaygroundPanel(Panel):
     def _show_buttons(self, training: TrainingState | None) -> None:
         self.train.setText("Fine-tune" if self._tunes else "Train")
         phase = "" if training is None else training.phase
-        exists = training is not None and bool(training.folder)
+        has_failed_to_go_on = phase == "failed" and training is not None and training.left is not None
+        exists = training is not None and (bool(training.folder) or has_failed_to_go_on)
         is_running = phase in ("starting", "running")
         self.pause.setText("Pause" if is_running or not exists else "Go on")
         self.pause.setToolTip("Wait after this batch" if is_running or not exists else "Learn on from here")
@@ -275,7 +278,7 @@ class PlaygroundPanel(Panel):
     def _compare(self) -> None:
         """The tuned model, A, beside the checkpoint that it was made from, B."""
         state, training = self.session.state, self.session.state.learning
-        if training is None or training.tuning is None or training.snapshot < 0:
+        if training is None or training.tuning is None or not training.folder or training.snapshot < 0:
             return
         loaded = state.results.loaded
         if loaded is None or not training.is_open(loaded.info):

@@ -16,9 +16,12 @@ from explorer import owners, training_folders
 from explorer.compute import training_link
 from explorer.compute.training_link import TrainingLink, connect_training
 from explorer.compute.turns import Turns
-from explorer.session.intents import TakeUpTraining, TellTraining, Train
-from explorer.session.training import TrainingState
+from explorer.session.intents import DiscardTraining, TakeUpTraining, TellTraining, Train
+from explorer.session.training import LeftTraining, TrainingState
 from models.protocol.training_messages import Asked, Go, Pause, Save, Stop
+from models.training.common import Budget
+from models.training.experiment import experiment
+from models.training.folders import save
 from tests.explorer.compute.linked import Linked, babbling, wait
 
 TINY = (("width", "16"), ("heads", "2"), ("layers", "1"), ("batch", "8"))
@@ -63,13 +66,19 @@ def test_killed_it_is_a_sentence_and_is_taken_up_from_its_snapshot(qtbot, linked
     wait(qtbot, lambda: linked.training.phase == "ended")
 
 
-def test_another_training_takes_its_place_and_nothing_of_the_first_is_left(qtbot, linked):
+def test_another_training_takes_its_place_and_the_first_stays_until_it_is_discarded(qtbot, linked):
     linked.session.dispatch(Train(ENDLESS))
-    wait(qtbot, lambda: linked.training.phase == "running")
+    wait(qtbot, lambda: linked.training.snapshot >= 20)
     first, process = Path(linked.training.folder), linked.process
     linked.session.dispatch(Train(Asked("reverse:4", TINY, seconds=None, steps=10)))
     wait(qtbot, lambda: linked.training.phase == "ended")
-    wait(qtbot, lambda: not first.exists() and not process.is_running())
+    wait(qtbot, lambda: bool(linked.session.state.left_trainings) and not process.is_running())
+    (left,) = linked.session.state.left_trainings
+    assert (left.folder, left.asked, left.step) == (str(first), ENDLESS, training_folders.last_step(first))
+    assert left.step >= 20
+    linked.session.dispatch(DiscardTraining(left))
+    wait(qtbot, lambda: not first.parent.exists())
+    assert linked.session.state.left_trainings == ()
     second, process = Path(linked.training.folder), linked.process
     assert second.is_dir()
     assert linked.link.stop(10.0)
@@ -145,7 +154,7 @@ def test_what_ended_processes_left_without_a_step_is_removed_and_nothing_else(tm
     assert not training_folders.is_private(str(tmp_path / "my-model"))
 
 
-def test_the_newest_trainings_that_were_left_stay(tmp_path, monkeypatch):
+def test_all_trainings_that_were_left_stay(tmp_path, monkeypatch):
     monkeypatch.setenv("ATTENTION_EXPLORER_HOME", str(tmp_path))
     for number in range(1, 6):
         model = ended(made(), number)
@@ -155,15 +164,17 @@ def test_the_newest_trainings_that_were_left_stay(tmp_path, monkeypatch):
             snapshot.write_bytes(b"")
             os.utime(snapshot, (1000 + number, 1000 + number))
     found = training_folders.left_behind()
-    assert [(left.step, left.asked) for left in found] == [(100, ENDLESS), (80, ENDLESS), (60, ENDLESS)]
-    assert len(list(training_folders.trainings_folder().iterdir())) == 3
+    assert [(left.step, left.asked) for left in found] == [(step, ENDLESS) for step in (100, 80, 60, 40, 20)]
+    assert len(list(training_folders.trainings_folder().iterdir())) == 5
     taken = training_folders.take(found[0])
     assert taken.parent.name.startswith(owners.own_mark())
     assert (taken / "snapshots").is_dir()
     with pytest.raises(FileNotFoundError):
         training_folders.take(found[0])  # as another window would, a moment later
-    (Path(found[1].folder).parent / "asked.json").write_text('{"task": "../../..", "steps": []}')
-    assert [left.step for left in training_folders.left_behind()] == [60]
+    damaged = Path(found[1].folder)
+    (damaged.parent / "asked.json").write_text('{"task": "../../..", "steps": []}')
+    assert [left.step for left in training_folders.left_behind()] == [60, 40, 20]
+    assert (damaged / "snapshots" / "step-00000080.safetensors").is_file()  # it cannot be offered, and is not deleted
 
 
 def test_what_was_not_saved_is_taken_up_by_the_next_window(qtbot, linked, tmp_path):
@@ -203,6 +214,48 @@ def test_what_was_not_saved_is_taken_up_by_the_next_window(qtbot, linked, tmp_pa
         assert "not there any more" in second.session.state.notice.text
     finally:
         second.link.stop(10.0)
+
+
+@pytest.fixture
+def left(tmp_path, linked) -> LeftTraining:
+    """One that an ended window has left at step 20, with real weights."""
+    folder = ended(made(), 1)
+    planned = experiment(ENDLESS.task, dict(ENDLESS.switches), ENDLESS.seed, "")
+    training = planned.training(folder / "snapshots")
+    training.snapshot()
+    training.run(Budget(steps=20))
+    save(training, planned, folder)
+    (found,) = training_folders.left_behind()
+    assert found.step == 20
+    return found
+
+
+def snapshots() -> list[str]:
+    return [path.name for path in training_folders.trainings_folder().rglob("step-00000020.safetensors")]
+
+
+def test_one_that_is_gone_on_with_stays_when_the_window_closes_while_it_starts(qtbot, linked, left):
+    linked.session.dispatch(TakeUpTraining(left))
+    wait(qtbot, lambda: linked.link.process.pid is not None)
+    assert (linked.training.phase, linked.training.step) == ("starting", 20)
+    linked.link.stop(0)
+    assert linked.link.stop(10.0)
+    assert snapshots() == ["step-00000020.safetensors"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signals")
+def test_one_that_is_gone_on_with_stays_when_its_process_falls_while_it_imports(qtbot, linked, left):
+    linked.session.dispatch(TakeUpTraining(left))
+    wait(qtbot, lambda: linked.link.process.pid is not None)
+    os.kill(linked.process.pid, signal.SIGKILL)
+    wait(qtbot, lambda: linked.training.phase == "failed")
+    assert "The snapshot of step 20 is kept" in linked.session.state.notice.text
+    linked.session.dispatch(TellTraining(Go()))
+    wait(qtbot, lambda: linked.training.step > 20)
+    linked.session.dispatch(Train(ENDLESS))  # another in its place
+    wait(qtbot, lambda: [found.step >= 20 for found in linked.session.state.left_trainings] == [True])
+    assert linked.link.stop(10.0)
+    assert snapshots() == ["step-00000020.safetensors"]
 
 
 def test_what_was_saved_goes_at_close(qtbot, linked, tmp_path):

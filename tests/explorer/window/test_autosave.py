@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -77,6 +78,14 @@ def keeper(window: MainWindow) -> Autosave:
 
 def shows(window: MainWindow) -> Callable[[], bool]:
     return lambda: window.contents.offer_bar.isVisible()
+
+
+def test_the_newest_that_were_left_are_offered_and_none_is_deleted():
+    for window in range(autosaves.MOST_LEFT + 2):
+        path = left_by_an_ended_program(str(window), window)
+        os.utime(path, (window, window))
+    assert [left.written for left in left_behind()] == [11, 10, 9, 8, 7, 6, 5, 4, 3, 2]
+    assert len(files()) == 12
 
 
 def test_what_is_typed_is_in_a_file_a_moment_later():

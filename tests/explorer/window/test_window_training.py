@@ -96,7 +96,7 @@ def test_by_keys_alone_it_is_trained_stopped_and_saved(qapp, settings_folder, tm
         panel.save.setFocus()
         QTest.keyClick(panel.save, Qt.Key.Key_Space)
         wait_until(lambda: of(window).saved != "")
-        assert not of(window).is_unsaved
+        assert of(window).saved_step == of(window).step
         folder, last = Path(of(window).folder), of(window).step
     assert not folder.parent.exists()  # all of it is in the folder that was chosen
     saved = load_file(tmp_path / "mine" / "model.safetensors")
@@ -146,7 +146,7 @@ def test_the_next_window_offers_what_was_not_saved_and_goes_on_with_it(qapp, set
     with opened_window(remembers=True) as window:
         bar, panel = window.contents.training_bar, panel_of(window, PlaygroundPanel)
         wait_until(bar.isVisible)
-        assert "A model that was not saved is kept" in bar.text
+        assert "Recovered an unsaved model" in bar.text
         action = next(button for button in bar.findChildren(QPushButton) if button.text() == "Show in Playground")
         click(action, action.rect().center())
         wait_until(lambda: panel.isVisible() and bool(panel.left.buttons))

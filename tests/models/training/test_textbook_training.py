@@ -340,6 +340,13 @@ def test_where_a_model_cannot_be_saved(tmp_path):
     assert "holds files that no training wrote" in why_not(tmp_path / "mine")
     assert "is a file" in why_not(tmp_path / "file")
     assert "There is no folder" in why_not(tmp_path / "none" / "model")
+    snapshots = tmp_path / "trained" / "snapshots"
+    snapshots.mkdir(parents=True)
+    (snapshots.parent / "training.json").write_text("{}")
+    (snapshots / "step-00000000.safetensors").touch()
+    assert why_not(snapshots.parent) == ""  # nothing was learned there
+    (snapshots / "step-00000020.safetensors").touch()
+    assert "holds another training, which would be lost" in why_not(snapshots.parent)
 
 
 # --------------------------------------------------------------------------- recurrent models

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Iterator
@@ -211,6 +212,15 @@ def test_it_is_saved_with_its_snapshots_while_it_learns(talk, tmp_path):
     assert saved.folder == str(other)
     assert open_checkpoint(str(other)).info.folder == str(other)
     assert (other / "snapshots" / "step-00000020.safetensors").is_file()
+    talk.tell(Save(str(other)))  # the same training once more
+    talk.until(Saved)
+    another = tmp_path / "another"
+    shutil.copytree(other, another)
+    kept = (another / "training.json").read_bytes()
+    talk.tell(Save(str(another)))
+    _, said = talk.until(Said)
+    assert "holds another training, which would be lost" in said.sentence
+    assert (another / "training.json").read_bytes() == kept
 
 
 def test_what_cannot_be_saved_is_said_and_it_learns_on(talk, tmp_path):
