@@ -12,8 +12,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from explorer.owners import is_left_behind, own_mark
-from explorer.settings import folder
+from explorer.settings import folder, make_folder
 from explorer.version import __version__
+from models.files.private_files import private_opener
 
 KEPT = 5
 """So many of the newest stay."""
@@ -30,8 +31,8 @@ def watched() -> Iterator[None]:
     """While this runs a crash leaves its file. Where none can be written, the program works without."""
     path = crash_folder() / f"{own_mark()}.txt"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        file = path.open("w", encoding="utf-8")
+        make_folder(path.parent.name)
+        file = open(path, "w", encoding="utf-8", opener=private_opener)
     except OSError:
         yield
         return

@@ -5,14 +5,25 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
+from typing import cast
 
-from explorer.settings import folder
+from explorer.settings import folder, make_folder
+from models.files.private_files import keep_private, private_opener
 from models.files.regular_files import require_regular
 
 
 class Log(RotatingFileHandler):
+    """Read by its owner alone: it may quote what a person typed."""
+
+    def _open(self) -> TextIOWrapper:
+        for path in (self.baseFilename, f"{self.baseFilename}.1"):
+            keep_private(Path(path))
+        opened = open(self.baseFilename, self.mode, encoding=self.encoding, errors=self.errors, opener=private_opener)
+        return cast(TextIOWrapper, opened)
+
     def handleError(self, record: logging.LogRecord) -> None:
         """A full disk: the window works without a log, and says nothing of it on standard error."""
 
@@ -32,7 +43,7 @@ def handlers() -> list[logging.Handler]:
     """What the log is written to. A windowed build has no standard error."""
     found: list[logging.Handler] = []
     try:
-        folder().mkdir(parents=True, exist_ok=True)
+        make_folder()
         path = log_path()
         if path.exists():
             require_regular(path.stat(), path)  # to open a pipe waits until somebody reads from it

@@ -19,6 +19,7 @@ from explorer import json_files
 from explorer.presets import presets
 from explorer.session.view_options import ViewOptions
 from explorer.theme import ThemeName
+from models.files.private_files import FILE_MODE, keep_private, private_folder
 from models.files.whole_files import not_written, write_whole
 
 log = logging.getLogger(__name__)
@@ -75,6 +76,21 @@ def folder() -> Path:
     return Path(home) if home else Path(platformdirs.user_config_dir("attention-explorer", appauthor=False))
 
 
+def make_folder(part: str = "") -> Path:
+    """`folder()`, or a part of it, made for its owner alone; what an earlier version left open to others is closed.
+
+    A folder of the person's own, named by `ATTENTION_EXPLORER_HOME`, keeps its mode where it is there already.
+
+    Raises:
+        OSError: the disk refuses.
+    """
+    path = folder() / part
+    private_folder(path)
+    if part or not os.environ.get("ATTENTION_EXPLORER_HOME"):
+        keep_private(path)
+    return path
+
+
 def load() -> tuple[Settings, str]:
     """The settings, and a sentence for the person where the file could not be used ("" otherwise).
 
@@ -113,9 +129,10 @@ def save(settings: Settings, before: Settings | None = None) -> str:
     """
     path = folder() / NAME
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder()
         with _locked(path):
-            write_whole(path, json_files.encode(_merged(path, settings, before)))
+            keep_private(path)
+            write_whole(path, json_files.encode(_merged(path, settings, before)), private=True)
     except OSError as error:
         log.warning("settings not saved: %s", error)
         return not_written("The settings", path, error)
@@ -190,7 +207,7 @@ def _locked(path: Path) -> Iterator[None]:
     """While another window writes, wait for a moment, and then go on: a lock that is stuck must not hold this one."""
     from filelock import FileLock, Timeout
 
-    lock = FileLock(path.with_name(f"{path.name}.lock"), timeout=_PATIENCE)
+    lock = FileLock(path.with_name(f"{path.name}.lock"), timeout=_PATIENCE, mode=FILE_MODE)
     try:
         lock.acquire()
     except Timeout:

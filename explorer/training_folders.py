@@ -17,7 +17,8 @@ import msgspec
 
 from explorer.owners import is_left_behind, own_mark
 from explorer.session.training import LeftTraining
-from explorer.settings import folder
+from explorer.settings import folder, make_folder
+from models.files.private_files import FOLDER_MODE, write_private
 from models.files.regular_files import open_regular
 from models.files.training_steps import snapshot_path, steps_in
 from models.protocol.training_messages import MOST_BYTES, Asked, AskedTuning
@@ -41,8 +42,8 @@ def new_folder(asked: Asked | AskedTuning) -> Path:
 def make(path: Path, asked: Asked | AskedTuning) -> None:
     """Make what `new_folder` gave. Raises OSError where the disk refuses."""
     _make_private(path.parent)
-    (path.parent / _ASKED).write_bytes(msgspec.json.encode(asked))
-    path.mkdir()
+    write_private(path.parent / _ASKED, msgspec.json.encode(asked))
+    path.mkdir(FOLDER_MODE)
 
 
 def own_folder() -> Path:
@@ -57,8 +58,8 @@ def own_folder() -> Path:
 
 
 def _make_private(path: Path) -> None:
-    trainings_folder().mkdir(parents=True, exist_ok=True)
-    path.mkdir(mode=0o700)
+    make_folder(path.parent.name)
+    path.mkdir(FOLDER_MODE)
 
 
 def _free() -> Path:

@@ -127,7 +127,7 @@ def save(session: SessionFile, path: Path) -> None:
     """Write the file whole or not at all. Raises ValueError with a sentence for the person."""
     content = encode(session)
     try:
-        write_whole(path, content)
+        write_whole(path, content, private=True)
     except OSError as cause:
         raise ValueError(not_written("The session", path, cause)) from cause
 

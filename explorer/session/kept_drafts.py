@@ -139,6 +139,6 @@ def save(kept: KeptDraft, path: Path) -> None:
     """Write a file whole or not at all. ValueError with a sentence for the person."""
     content = encode(kept)
     try:
-        write_whole(path, content)
+        write_whole(path, content, private=True)
     except OSError as cause:
         raise ValueError(not_written("The lesson", path, cause)) from cause

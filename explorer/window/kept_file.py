@@ -12,6 +12,7 @@ from PySide6.QtCore import QObject
 
 from explorer import autosaves
 from explorer.compute.background import Background
+from models.files.private_files import keep_private, private_folder
 from models.files.whole_files import not_written
 
 PAUSE_SECONDS = 0.4
@@ -122,6 +123,7 @@ class KeptFile(Generic[T]):
 
 def _make_folder(path: Path) -> None:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        private_folder(path.parent)
+        keep_private(path.parent)
     except OSError as cause:
         raise ValueError(not_written("It", path, cause)) from cause

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import platformdirs
 
+from models.files.private_files import private_folder
 from models.files.regular_files import open_regular
 from models.files.whole_files import write_whole
 
@@ -52,8 +53,8 @@ def keep_arrays(kind: str, key: str, arrays: Mapping[str, np.ndarray]) -> None:
     np.savez_compressed(content, **arrays)  # type: ignore[arg-type]
     path = _path(kind, key)
     with contextlib.suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, content.getvalue())
+        private_folder(path.parent)
+        write_whole(path, content.getvalue(), private=True)
         files = sorted(path.parent.glob("*.npz"), key=lambda file: file.stat().st_mtime)
         for file in files[: max(0, len(files) - _MOST_FILES)]:
             file.unlink()

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from models.files.private_files import FILE_MODE
 from models.files.regular_files import NotAFile, require_regular
 
 UNFINISHED = ".unfinished"
@@ -35,12 +36,15 @@ _WHY = {
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def replacing(path: Path, private: bool = False) -> Iterator[Path]:
     """A path in the folder of `path` to write to. It takes the place of `path` when the block ends.
 
     Its name is its own, so that two programs can write the same file at once: one of the two files is there then,
     whole. What `path` links to is replaced, not the link, and keeps its mode. If the block fails, what was written is
     deleted.
+
+    Args:
+        private: where the file is new, only its owner may read it.
 
     Raises:
         OSError: the disk refuses, or what is at `path` is no regular file; it is still there as it was.
@@ -48,8 +52,8 @@ def replacing(path: Path) -> Iterator[Path]:
     target = Path(os.path.realpath(path))
     before = _stat_of(target)
     unfinished = target.with_name(f".{secrets.token_hex(8)}{UNFINISHED}")
-    # with the mode of any new file
-    held = _hold(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    mode = FILE_MODE if private else 0o666  # which is what any new file has, less the umask
+    held = _hold(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
     try:
         remove_left_behind(target.parent)
         yield unfinished
@@ -83,13 +87,13 @@ def remove_left_behind(folder: Path) -> None:
             _remove_unless_held(path)
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """Replace the file at `path` by one of this content.
+def write_whole(path: Path, content: bytes, private: bool = False) -> None:
+    """Replace the file at `path` by one of this content; `private` as in `replacing`.
 
     Raises:
         OSError: the disk refuses, or what is at `path` is no regular file; it is still there as it was.
     """
-    with replacing(path) as unfinished:
+    with replacing(path, private) as unfinished:
         unfinished.write_bytes(content)
 
 

@@ -17,6 +17,7 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 from transformers.utils import logging
 
+from models.files.private_files import write_private
 from models.files.training_steps import RECORD, steps_in
 from models.files.whole_files import UNFINISHED
 from models.forward.recurrent_model import MOST_TOKENS
@@ -71,7 +72,7 @@ def save(
         write_json(whole / "explorer.json", _card(training, experiment))
         write_json(whole / RECORD, _record(training, experiment, budget, spent))
         if experiment.text:
-            (whole / TEXT_FILE).write_bytes(experiment.text.encode())
+            write_private(whole / TEXT_FILE, experiment.text.encode())
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from safetensors import SafetensorError, safe_open
 from models.files.adapter_files import CONFIG
 from models.files.catalogue import SHIPPED, read_card
 from models.files.names import is_hub
+from models.files.private_files import write_private
 from models.files.regular_files import open_regular
 from models.files.text_lines import MOST_BYTES
 from models.files.training_steps import RECORD, SNAPSHOTS, WEIGHTS_PREFIX, snapshot_path
@@ -72,7 +73,7 @@ def save_tuned(
         }
         write_json(whole / "explorer.json", _card(tuning, source))
         write_json(whole / RECORD, record)
-        (whole / TEXT_FILE).write_bytes(content)
+        write_private(whole / TEXT_FILE, content)
         shutil.rmtree(folder / ADAPTER, ignore_errors=True)
 
 
