@@ -154,6 +154,9 @@ class CachedRun:
         limit = self.model.info.context
         if limit is not None and self.ids.shape[1] > limit:
             raise InputError(f"The context is full: {self.model.info.name} takes {limit:,} tokens.")
+        if self.model.scales_at is not None and self.ids.shape[1] > self.model.scales_at:
+            self._cached, self._cache = 0, empty_cache(self.model)  # a longer text turns all of its keys anew
+        self.model.forget_lengths()
         past = self._cached
         recorder = Recorder(self.model.module_names, self.model.seq2seq, never, self.interventions, past)
         name = "decoder_input_ids" if self.model.seq2seq else "input_ids"
@@ -182,6 +185,11 @@ class CachedRun:
         if not bool(logits.amax() < torch.inf):  # a choice among them waits for the device anyway
             check_finite(self.model.info.name, recorder, out)
         return logits
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether the weights of a step are still those of the next: not where every step may read all anew."""
+        return self.prevents_caching is None and self.model.scales_at is None
 
     @property
     def keeps_every_key(self) -> bool:

@@ -135,7 +135,7 @@ class WrittenText:
             trace, last = self._whole(asked, should_stop), slice(first, None)
             weights = trace.weights(request.site, request.head, last)
             masked = trace.masked(request.site, request.head, last)
-            if request.site.stack != "encoder" and isinstance(self._run, CachedRun) and not self._run.prevents_caching:
+            if request.site.stack != "encoder" and isinstance(self._run, CachedRun) and self._run.keeps_rows:
                 self._rows.look_at(request.site, request.head)
                 self._rows.keep_pass(weights, masked, first, asked)  # later steps go on from here
         weights.flags.writeable = False
@@ -251,7 +251,7 @@ class WrittenText:
 
     def _keep_rows(self, run: Run, request: DecodeStepRequest | DecodeSamplesRequest) -> None:
         """The rows of the tokens that this step ran, of the head that is looked at."""
-        if not isinstance(run, CachedRun) or run.recorder is None or request.site is None or run.prevents_caching:
+        if not isinstance(run, CachedRun) or run.recorder is None or request.site is None or not run.keeps_rows:
             return
         inputs = {site.ref: x for site, x in zip(run.recorder.sites, run.recorder.inputs, strict=True)}
         x = inputs.get(request.site)

@@ -136,10 +136,19 @@ def auto_class(info: CheckpointInfo, config: Any) -> tuple[Any, dict[str, Any]]:
         name = "AutoModel"
     if family == "encoder" and _is_text_encoder(architecture, config):
         name = "AutoModelForTextEncoding"
+    if name == "AutoModel" and not _has_auto_class(config):
+        return _class(architecture, config), {}  # a part that transformers opens by its own name alone (SiglipTextModel)
     # nothing that we show lies behind the pooler, and fine-tuned checkpoints often come without one
     bare = _class("", config) if name == "AutoModel" else None
     options = {"add_pooling_layer": False} if bare is not None and _takes(bare, "add_pooling_layer") else {}
     return getattr(transformers, name), options
+
+
+def from_config(kind: Any, config: Any, **options: Any) -> PreTrainedModel:
+    """A model of such a config, with no weights read; `kind` is of `auto_class`."""
+    make = kind._from_config if issubclass(kind, PreTrainedModel) else kind.from_config
+    model: PreTrainedModel = make(config, **options)
+    return model
 
 
 def stacks_of(config: Any, family: str) -> tuple[StackInfo, ...]:
@@ -224,6 +233,7 @@ def wordless(family: str, architecture: str, config: Any) -> str:
     if _reads_both_ways(config) and architecture in _names(tables.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, config):
         return "its words come from a second stream of queries, which is not run here"
     is_body = architecture in _names(tables.MODEL_MAPPING_NAMES, config) or _is_text_encoder(architecture, config)
+    is_body = is_body or not _has_auto_class(config)
     is_known = isinstance(getattr(transformers, architecture, None), type)
     if family == "encoder" and is_known and not is_body and class_head_of(architecture, config) is None:
         return f"its head ({architecture}) is left out here"
@@ -262,6 +272,10 @@ def _names(table: Any, config: Any) -> tuple[str, ...]:
     """The classes that `table` has for this config."""
     found = table.get(config.model_type, ())
     return (found,) if isinstance(found, str) else tuple(found)
+
+
+def _has_auto_class(config: Any) -> bool:
+    return type(config) in transformers.AutoModel._model_mapping
 
 
 def _takes(kind: type, argument: str) -> bool:
@@ -346,7 +360,16 @@ def _most(number: Any) -> int:
     return max((int(n) for n in number), default=0) if isinstance(number, (list, tuple)) else int(number or 0)
 
 
+def grows(config: Any) -> bool:
+    """Whether its rotations are scaled to each text's length (dynamic NTK), so that no length is too much for them."""
+    settings = getattr(config.get_text_config(), "rope_parameters", None) or {}
+    of_layers = [settings, *(part for part in settings.values() if isinstance(part, dict))]
+    return any("dynamic" in str(part.get("rope_type", "")) for part in of_layers)
+
+
 def _context(text: Any) -> int | None:
+    if grows(text):
+        return None
     limit = getattr(text, "max_position_embeddings", None) or getattr(text, "max_seq_len", None)
     if not isinstance(limit, int) or limit < 1:
         return None

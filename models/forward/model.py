@@ -20,6 +20,7 @@ from models.files.memory import KEPT_BYTES, most_tokens
 from models.forward.adapter import MergedAdapter
 from models.forward.capture import blocks_of, watch_blocks
 from models.forward.class_logits import as_choices, logits_of, spread_over_tokens
+from models.forward.rotary import dynamic_rotations, forget_lengths
 from models.protocol.batch import Batch
 from models.protocol.chat import Chat, Pair
 from models.protocol.errors import InputError
@@ -97,6 +98,7 @@ class Model:
         self.means: dict[bool, Any] = {}  # by whether an adapter is off: see `models.forward.means`
         # tokens that stand for no text; a mask or an unknown word does stand for some
         self._hidden_ids = frozenset(getattr(tokenizer, "all_special_ids", ())) - named
+        self._dynamic = dynamic_rotations(module)
         self.blocks = tuple(blocks_of(module, self.seq2seq, _is_causal(info)))  # (stack, block)
         self.hooks = watch_blocks(module, self.blocks)
 
@@ -134,12 +136,22 @@ class Model:
         """As `forward`, with other options of the module's own."""
         head = self.info.class_head
         given = as_choices(inputs) if head is not None and head.of == "choice" else inputs
+        self.forget_lengths()
         out = self.module(**given, **options)
         if head is not None:
             spread_over_tokens(out, head, inputs["input_ids"].shape)
         elif self.info.pair_head is not None:
             out.logits = logits_of(out)
         return out
+
+    def forget_lengths(self) -> None:
+        """Before a pass: rotations that are scaled to the length of a text are then those of this text alone."""
+        forget_lengths(self._dynamic)
+
+    @property
+    def scales_at(self) -> int | None:
+        """Tokens beyond which rotations are scaled to the length of the text; None where they never are."""
+        return min((int(rotary.original_max_seq_len) for rotary in self._dynamic), default=None)  # type: ignore[arg-type]
 
     @property
     def output_head(self) -> nn.Linear | None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from models.forward.model import Model
 from models.protocol.values import Site
+
+if TYPE_CHECKING:
+    from models.forward.model import Model
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,21 @@ def rotary_module(model: Model) -> nn.Module | None:
     return next((m for m in model.module_names if any(n.endswith("inv_freq") for n, _ in _buffers(m))), None)
 
 
+def dynamic_rotations(module: nn.Module) -> tuple[nn.Module, ...]:
+    """The modules that scale rotations to the length of a text (dynamic NTK)."""
+    return tuple(m for m in module.modules() if "dynamic" in str(getattr(m, "rope_type", "")))
+
+
+def forget_lengths(dynamic: Iterable[nn.Module]) -> None:
+    """Let `dynamic_rotations` begin anew: transformers keeps the scale of the longest text since the last short one."""
+    for rotary in dynamic:
+        originals = [name for name in (*vars(rotary), *rotary._buffers) if name.endswith("original_inv_freq")]
+        for name in originals:
+            prefix = name.removesuffix("original_inv_freq")
+            rotary.register_buffer(f"{prefix}inv_freq", getattr(rotary, name), persistent=False)
+            setattr(rotary, f"{prefix}max_seq_len_cached", rotary.original_max_seq_len)
+
+
 def frequencies(model: Model, site: Site) -> Frequencies:
     """Of `site`, as the model's rotary module has them for a text of its length (dynamic scaling depends on that)."""
     rotary: Any = rotary_module(model)
@@ -33,6 +51,7 @@ def frequencies(model: Model, site: Site) -> Frequencies:
     kind = _layer_type(model, site, rotary)
     places = torch.arange(site.keys, device=model.device)[None]
     # a call brings frequencies that depend on the length up to date
+    model.forget_lengths()
     rotary(torch.zeros(1, device=model.device), places, *([kind] if kind else []))
     prefix = f"{kind}_" if kind else ""
     inverse: Tensor = getattr(rotary, f"{prefix}inv_freq")

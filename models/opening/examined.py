@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import transformers
 
 from models.files import devices
 from models.files.catalogue import WEIGHTS, Card
@@ -18,6 +19,7 @@ from models.files.families import (
     classes_of,
     context_of,
     family_of,
+    from_config,
     pair_head_of,
     refusal,
     stacks_of,
@@ -132,9 +134,14 @@ def checked(examined: Examined, tensors: Tensors) -> Examined:
             f"{len(tensors.shapes):,} tensors. The two do not belong together."
         )
     kind, options = auto_class(info, config)
+    if kind is None:
+        raise CheckpointError(
+            f"{title}: {says} describes {config.model_type}, a part of a model that transformers "
+            f"{transformers.__version__} opens only as a whole. Open the whole model."
+        )
     try:
         with torch.device("meta"), bounded(len(tensors.shapes)):
-            empty = kind.from_config(config, **options)
+            empty = from_config(kind, config, **options)
             described = sum(p.numel() for p in empty.parameters())
             tables = sum(buffer.numel() for buffer in empty.buffers())
     except Cancelled:

@@ -21,7 +21,7 @@ from transformers import GenerationConfig
 from transformers.utils import logging as transformers_logging
 
 from models.files import devices
-from models.files.families import auto_class
+from models.files.families import auto_class, from_config
 from models.files.gguf_reading import quiet_unpacking, reading_once
 from models.files.weight_files import read_headers, read_json, summary
 from models.forward.adapter import MergedAdapter
@@ -211,7 +211,7 @@ def _empty(examined: Examined) -> Any:
     """The model without its weights."""
     kind, options = auto_class(examined.info, examined.config)
     with torch.device("meta"):
-        return kind.from_config(examined.config, **options)
+        return from_config(kind, examined.config, **options)
 
 
 def _put_beside_the_head(module: Any) -> None:

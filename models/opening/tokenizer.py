@@ -9,6 +9,7 @@ from typing import Any
 from transformers import AutoTokenizer
 from transformers.tokenization_utils_base import VERY_LARGE_INTEGER
 
+from models.files.families import grows
 from models.files.memory import most_tokens
 from models.files.weight_files import summary
 from models.opening.examined import Examined
@@ -51,7 +52,7 @@ def open_tokenizer(examined: Examined) -> tuple[Any, CheckpointInfo]:
     if not isinstance(bound, (int, float)):  # transformers takes what stands there, and compares lengths with it
         tokenizer.model_max_length = VERY_LARGE_INTEGER
     context = info.context
-    if isinstance(bound, int) and 0 < bound < 1 << 30:
+    if isinstance(bound, int) and 0 < bound < 1 << 30 and not grows(examined.config):
         context = bound if context is None else min(bound, context)
     if info.weights_only:
         context = min(most_tokens(info.stacks), context or sys.maxsize)
