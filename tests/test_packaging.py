@@ -51,7 +51,7 @@ def test_wheel_holds_data(wheel: zipfile.ZipFile) -> None:
     expected = {f"explorer/{f}" if f.startswith("resources/") else f for f in data_files()}
     assert len(expected) > 20
     assert expected <= names
-    assert {"explorer/__init__.py", "models/__init__.py"} <= names
+    assert {"explorer/__init__.py", "models/__init__.py", "explorer/py.typed", "models/py.typed"} <= names
     assert {name.split("/")[0] for name in names} == {
         "explorer",
         "models",

@@ -139,7 +139,8 @@ def decode(
             top=top,
         )
         return _filled(model, words, asked, tuple(range(sample, sample + samples)), should_stop)
-    given: Any = text if isinstance(text, (str, Chat, Pair)) else list(text)
+    is_array = hasattr(text, "dtype")  # of NumPy or torch
+    given: Any = text if isinstance(text, (str, Chat, Pair)) or is_array else list(text)
     encoded = model.encode(given)
     run, own = start_run(model, encoded, interventions), own_rules(model, encoded)
     if settings.strategy == "beam":

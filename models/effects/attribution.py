@@ -20,7 +20,7 @@ from models.effects.copies import Copies, check_reachable
 from models.forward.block_hooks import Edits, tensor_of
 from models.forward.context import Context
 from models.forward.model import Model
-from models.forward.run import run
+from models.forward.run import run_alone
 from models.forward.sublayers import sublayers_of
 from models.forward.trace import Trace
 from models.protocol.arrays import read_only
@@ -64,7 +64,7 @@ def logit_attribution(
         InputError: a write of this model does not add to its logits; the sentence says why.
     """
     check_reachable(model)
-    trace = run(model, text, target=written, interventions=interventions)
+    trace = run_alone(model, text, target=written, interventions=interventions)
     aim = aimed(target, against, None, position)
     settled = settle(model, trace, aim)
     path, why = logit_path(model, trace, model.info.predicting_stack, settled.position, settled.target)

@@ -15,7 +15,7 @@ from models.effects.gradients import Embedded
 from models.effects.rollout import flow, mixed_with_identity, rank_correlation, rollout
 from models.forward.context import Context
 from models.forward.model import Model
-from models.forward.run import run
+from models.forward.run import run_alone
 from models.forward.trace import Trace
 from models.protocol.arrays import read_only
 from models.protocol.errors import InputError
@@ -58,7 +58,7 @@ def explanations(
     Raises:
         InputError: the model says nothing there, has two stacks, or takes no gradients in its number format.
     """
-    trace = run(model, text, interventions=interventions)
+    trace = run_alone(model, text, interventions=interventions)
     aim = aimed(target, against, None, position)
     copies = Copies.of(model, trace, text, None)
     return explained(ExplanationRequest(run=0, aim=aim), copies, settle(model, trace, aim))

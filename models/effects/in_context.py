@@ -13,7 +13,7 @@ from torch import Tensor
 
 from models.forward.context import Context
 from models.forward.model import Model
-from models.forward.run import run
+from models.forward.run import run_alone
 from models.protocol.arrays import read_only
 from models.protocol.errors import InputError
 from models.protocol.in_context import InContextRequest, InContextView, place_of_word
@@ -71,7 +71,7 @@ def in_context(
     if model.info.family == "vision":
         raise InputError(f"{model.info.name} reads pictures and no words.")
     report("Comparing a word in two texts", None)
-    traces = [run(model, t, interventions=request.interventions, should_stop=should_stop) for t in request.texts]
+    traces = [run_alone(model, t, interventions=request.interventions, should_stop=should_stop) for t in request.texts]
     stack = request.stack or ("encoder" if model.seq2seq else model.info.predicting_stack)
     streams = [trace.residual.get(stack, ()) for trace in traces]
     if not all(streams):

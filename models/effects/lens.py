@@ -18,7 +18,7 @@ from models.forward.batches import encode
 from models.forward.context import Context
 from models.forward.logits import head_alone
 from models.forward.model import Model
-from models.forward.run import run
+from models.forward.run import run_alone
 from models.forward.trace import Trace
 from models.protocol.arrays import read_only
 from models.protocol.effects import Aim
@@ -68,7 +68,7 @@ def logit_lens(
     lens.best[:, -1]            # the likeliest token after the embedding and each block
     lens.target_rank[:, -1]     # where the model's own answer ranks there
     """
-    trace = run(model, text, target=written, interventions=interventions)  # type: ignore[call-overload]
+    trace = run_alone(model, text, target=written, interventions=interventions)
     inputs = encode(model, text, written).inputs  # type: ignore[arg-type]
     return lens_view(LensRequest(run=0, target=target), model, trace, inputs)
 

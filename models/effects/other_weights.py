@@ -27,7 +27,7 @@ from models.effects.row_edits import Rows, distance, divergence
 from models.forward.context import Context
 from models.forward.current_run import CurrentRun
 from models.forward.model import Model
-from models.forward.run import run
+from models.forward.run import run_alone
 from models.protocol.arrays import read_only
 from models.protocol.errors import InputError
 from models.protocol.interventions import Intervention
@@ -102,7 +102,7 @@ def other_weights(
     Raises:
         InputError: the model takes no gradients in its number format, gives no distribution, or as in `head_effects`.
     """
-    trace = run(model, text, target=written, interventions=interventions, should_stop=should_stop)
+    trace = run_alone(model, text, target=written, interventions=interventions, should_stop=should_stop)
     request = OtherWeightsRequest(
         run=0, site=SiteRef(*site) if isinstance(site, tuple) else site, head=head, scope=scope, position=position,
         epsilon=epsilon,

@@ -23,7 +23,7 @@ from models.forward.block_hooks import Edits, Entering, tensor_of, with_tensor
 from models.forward.capture import MixEdit
 from models.forward.context import Context
 from models.forward.model import Model
-from models.forward.run import run
+from models.forward.run import run_alone
 from models.forward.sublayers import Call, sublayers_of
 from models.forward.trace import Trace
 from models.protocol.arrays import read_only
@@ -50,7 +50,7 @@ def answer(request: PatchRequest, context: Context) -> PatchView:
         copies = Copies.of_run(current)
         written = current.written
         aim = settle(current.model, current.trace, request.aim)
-        other = run(
+        other = run_alone(
             current.model,
             request.other,
             target=written,
@@ -95,7 +95,7 @@ def patch(
     Raises:
         InputError: the texts are of different length and `align` does not say what to do, or as in `head_effects`.
     """
-    traces = [run(model, one, target=written, interventions=interventions) for one in (text, other)]
+    traces = [run_alone(model, one, target=written, interventions=interventions) for one in (text, other)]
     aim = aimed(target, against, measure, position)
     request = PatchRequest(run=0, other=other, kind=kind, align=align, aim=aim)
     copies = [Copies.of(model, trace, one, written) for trace, one in zip(traces, (text, other), strict=True)]

@@ -18,7 +18,7 @@ from models.effects.aim import Settled, aimed, loss_of_none, losses_of, of_logit
 from models.effects.copies import LOGIT_BYTES, Copies, Sweep, without_heads
 from models.forward.context import Context
 from models.forward.model import Model
-from models.forward.run import run
+from models.forward.run import run_alone
 from models.forward.trace import Trace
 from models.protocol.arrays import read_only
 from models.protocol.effects import Aim, AimView, EffectsRequest, EffectsView, Measure, Said, SiteEffects
@@ -72,7 +72,7 @@ def head_effects(
     Raises:
         InputError: the model says nothing there, its heads cannot be reached, or a token is not one.
     """
-    trace = run(model, text, target=written, interventions=interventions, should_stop=should_stop)
+    trace = run_alone(model, text, target=written, interventions=interventions, should_stop=should_stop)
     return effects_of(model, trace, text, written, aimed(target, against, measure, position), should_stop)
 
 

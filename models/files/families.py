@@ -137,7 +137,9 @@ def auto_class(info: CheckpointInfo, config: Any) -> tuple[Any, dict[str, Any]]:
     if family == "encoder" and _is_text_encoder(architecture, config):
         name = "AutoModelForTextEncoding"
     if name == "AutoModel" and not _has_auto_class(config):
-        return _class(architecture, config), {}  # a part that transformers opens by its own name alone (SiglipTextModel)
+        return _class(
+            architecture, config
+        ), {}  # a part that transformers opens by its own name alone (SiglipTextModel)
     # nothing that we show lies behind the pooler, and fine-tuned checkpoints often come without one
     bare = _class("", config) if name == "AutoModel" else None
     options = {"add_pooling_layer": False} if bare is not None and _takes(bare, "add_pooling_layer") else {}

@@ -21,7 +21,7 @@ from models.forward.adapter import MergedAdapter
 from models.forward.capture import blocks_of, watch_blocks
 from models.forward.class_logits import as_choices, logits_of, spread_over_tokens
 from models.forward.rotary import dynamic_rotations, forget_lengths
-from models.protocol.batch import Batch
+from models.protocol.batch import Batch, check_one_text
 from models.protocol.chat import Chat, Pair
 from models.protocol.errors import InputError
 from models.protocol.interventions import Adapter, Intervention
@@ -33,7 +33,7 @@ from models.text.tokens import label_tokens, piece_label, special_label
 
 _BYTE = re.compile("<0x[0-9A-F]{2}>")
 
-Given = Prompt | tuple[str, str] | Sequence[int] | Sequence[Mapping[str, object]] | Path | np.ndarray
+Given = Prompt | tuple[str, str] | Sequence[int] | Sequence[Mapping[str, object]] | Path | np.ndarray | Tensor
 """What a model takes: a text, a pair of texts, a conversation, ids as they are, or a picture."""
 
 Target = str | list[int] | None
@@ -197,11 +197,15 @@ class Model:
             text = Pair.of(text)
         if isinstance(text, Batch):
             text = text.prompt
+        if isinstance(text, (np.ndarray, Tensor)):
+            text = self._ids_of(text)
+        check_one_text(text)
+        if isinstance(text, Path):
+            raise InputError(f"{self.info.name} reads text. Open a vision model to look at a picture.")
         if not isinstance(text, (str, list, Chat, Pair)):
-            if isinstance(text, (Path, np.ndarray)):
-                raise InputError(f"{self.info.name} reads text. Open a vision model to look at a picture.")
-            given = f"not a {type(text).__name__}" + (": tolist() makes ids of it" if hasattr(text, "tolist") else "")
-            raise InputError(f"{self.info.name} reads text, a list of ids or a list of turns, {given}.")
+            raise InputError(
+                f"{self.info.name} reads text, a list of ids or a list of turns, not a {type(text).__name__}."
+            )
         tokens, segment_ids = self._tokenized(text)
         self._check_known(tokens)
         ids = torch.tensor([[token.id for token in tokens]], device=self.device)  # (1, tokens)
@@ -217,6 +221,17 @@ class Model:
         start = Token(self.start_id, self.piece(self.start_id), "", 0, 0, special=True, label="⟨start⟩")
         inputs["decoder_input_ids"] = torch.tensor([[self.start_id, *(t.id for t in written)]], device=self.device)
         return Encoded(inputs, (start, *written), tokens)
+
+    def _ids_of(self, array: np.ndarray | Tensor) -> list[int]:
+        """The ids of an array (tokens,), or (1, tokens) as transformers gives it."""
+        numbers = array.detach().cpu().numpy() if isinstance(array, Tensor) else array
+        if numbers.dtype.kind in "iu" and (numbers.ndim == 1 or (numbers.ndim == 2 and len(numbers) == 1)):
+            ids: list[int] = numbers.reshape(-1).tolist()
+            return ids
+        raise InputError(
+            f"{self.info.name} reads text, or ids: one row of whole numbers. This array is {numbers.shape} of "
+            f"{numbers.dtype}. Open a vision model to look at a picture."
+        )
 
     def _start_of_target(self, target: str | list[int] | None) -> tuple[Token, ...]:
         """What a target begins with where nothing was typed of it yet; nothing where none is typed."""

@@ -8,6 +8,7 @@ from typing import Any, overload
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from models.forward.batches import Targets, encode_batch, real_keys, targets_of
 from models.forward.capture import Recorder
@@ -18,7 +19,7 @@ from models.forward.model import Encoded, Model, Target
 from models.forward.origin import origin_of
 from models.forward.output_weights import check_edits, keep_output_weights
 from models.forward.trace import Trace
-from models.protocol.batch import Batch, PaddingSide, is_batch
+from models.protocol.batch import Batch, PaddingSide, check_one_text, is_batch
 from models.protocol.chat import Chat, Pair
 from models.protocol.interventions import Intervention, check
 from models.protocol.prompt import Prompt
@@ -40,7 +41,7 @@ def run(
 @overload
 def run(
     model: Model,
-    text: Prompt | tuple[str, str] | list[int] | list[dict[str, str]] | Path | np.ndarray,
+    text: Prompt | tuple[str, str] | list[int] | list[dict[str, str]] | Path | np.ndarray | Tensor,
     *,
     target: Targets = None,
     interventions: Sequence[Intervention] = (),
@@ -61,11 +62,11 @@ def run(
 
     Args:
         model: from `open_checkpoint`.
-        text: the input, or token ids as they are (nothing is added to them), or a conversation: a `Chat` or
-            `[{"role": "user", "content": "Good morning."}]`. Two texts, ("first", "second"), are read as a pair by the
-            tokenizer's own template, with its segment ids where the model has embeddings of them. Several texts, pairs
-            or conversations in a list, ["a text", "another"], are run at once. For a vision model a picture: its path,
-            "sample:NAME", or an array (height, width, 3).
+        text: the input, or token ids as they are (nothing is added to them; a list, or an array or tensor of one row),
+            or a conversation: a `Chat` or `[{"role": "user", "content": "Good morning."}]`. Two texts, ("first",
+            "second"), are read as a pair by the tokenizer's own template, with its segment ids where the model has
+            embeddings of them. Several texts, pairs or conversations in a list, ["a text", "another"], are run at once.
+            For a vision model a picture: its path, "sample:NAME", or an array (height, width, 3).
         target: what the decoder of an encoder-decoder model has written so far, after its start token; of several
             texts one for all, or a list with one for each.
         padding: where several texts are filled up to the length of the longest, "right" or "left".
@@ -93,6 +94,23 @@ def run(
         text = Pair.of(text)
     encoded = model.encode(text, target)  # type: ignore[arg-type]
     return _run(model, [encoded], [text], [target], interventions, should_stop)[0]  # type: ignore[list-item]
+
+
+def run_alone(
+    model: Model,
+    text: Any,
+    *,
+    target: Any = None,
+    interventions: Sequence[Intervention] = (),
+    should_stop: Callable[[], bool] = never,
+) -> Trace:
+    """As `run`, of one text.
+
+    Raises:
+        InputError: `text` is a list of texts, or as in `run`.
+    """
+    check_one_text(text)
+    return run(model, text, target=target, interventions=interventions, should_stop=should_stop)  # type: ignore[no-any-return]
 
 
 def run_batch(

@@ -32,7 +32,7 @@ _LOGIT_ROWS = 256  # positions whose logits are held at once
 SiteLike = Site | SiteRef | int | tuple[str, int]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Trace:
     """One forward pass: tokens, sites, queries, keys, values, residual stream and logits.
 
@@ -81,6 +81,13 @@ class Trace:
             pair_logits=_pair_logits(encoded, out),
         )
 
+    def __repr__(self) -> str:
+        """Whose run it is, and what it holds: what stands in it would take pages."""
+        name = "" if self.origin is None else f"{self.origin.info.name}: "
+        read = f"{len(self.source):,} tokens read, " if self.source else ""
+        counts = f"{read}{len(self.tokens):,} tokens, {len(self.sites)} attention sites"
+        return f"<Trace of {name}{counts}, {'with' if self.has_logits else 'no'} logits>"
+
     @property
     def last(self) -> int:
         """The position of the last token that is no padding: where a model goes on."""
@@ -100,7 +107,9 @@ class Trace:
         if self.later_logits is not None:
             return self.later_logits.at(list(rows))
         if self.output_logits is None:
-            raise ValueError("This model has no output head, so it gives no logits.")
+            raise ValueError(
+                "This model has no output head, so it gives no logits. What it gives at each token is `last_hidden`."
+            )
         return self.output_logits[list(rows)]
 
     def logit_blocks(self) -> Iterator[tuple[list[int], Tensor]]:

@@ -56,7 +56,7 @@ def find(reference: str) -> Path:
             f"“{shown}” has bytes in its name that are no text (no UTF-8), and the libraries that read it want text. "
             "Rename it."
         )
-    return path
+    return path.absolute()  # what is found there is said in scripts, which run in other folders
 
 
 def examine(reference: str, listing: HubListing | None = None) -> Examined:

@@ -74,6 +74,16 @@ def is_batch(given: object) -> bool:
     return isinstance(given, list) and bool(given) and isinstance(given[0], (str, tuple, Pair, Chat, list))
 
 
+def check_one_text(given: object) -> None:
+    """Raises InputError where `given` is a list of texts: what is asked is of one."""
+    if is_batch(given):
+        count = len(given)  # type: ignore[arg-type]
+        raise InputError(
+            f"This looks at one text at a time, and was given a list of {count:,}. Call it for each of them; "
+            "only `run` takes them together."
+        )
+
+
 def _one(place: int, text: object) -> str | Pair | Chat:
     if isinstance(text, (str, Pair, Chat)):
         return text

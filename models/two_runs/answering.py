@@ -11,6 +11,7 @@ from models.files.devices import is_out_of_memory
 from models.forward.context import Context, Workspace
 from models.forward.current_run import CurrentRun
 from models.forward.model import Model
+from models.protocol.batch import check_one_text
 from models.protocol.chat import Chat, Pair
 from models.protocol.errors import InputError
 from models.protocol.interventions import Intervention
@@ -129,6 +130,7 @@ def _with_text(model: Model, inputs: RunInputs, text: Any) -> RunInputs:
         return replace(inputs, picture=str(text))
     if isinstance(text, tuple):
         text = Pair.of(text)
+    check_one_text(text)
     if isinstance(text, list):
         text = Chat.of(text)
     if not isinstance(text, (str, Pair, Chat)):

@@ -48,7 +48,9 @@ def main() -> None:
     )
     model.eval().cfg.use_attn_result = True
     whole = HookedTransformer(cfg)
-    whole.load_and_process_state_dict(convert_gpt2_weights(theirs, cfg))  # as it processes weights unless told otherwise
+    whole.load_and_process_state_dict(
+        convert_gpt2_weights(theirs, cfg)
+    )  # as it processes weights unless told otherwise
     with torch.no_grad():
         said = {**reference(model), "copying": copying(whole)}
         FILE.write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")

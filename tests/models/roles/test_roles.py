@@ -180,7 +180,14 @@ def test_copying_is_that_of_the_whole_matrix(tiny_folder):
         for head in range(4):
             part = slice(head * size, (head + 1) * size)
             w_v = block.attn.c_attn.weight[:, 2 * width :][:, part].double()
-            whole = embedding @ less_mean @ torch.diag(block.ln_1.weight.double()) @ w_v @ block.attn.c_proj.weight[part].double() @ unembedding
+            whole = (
+                embedding
+                @ less_mean
+                @ torch.diag(block.ln_1.weight.double())
+                @ w_v
+                @ block.attn.c_proj.weight[part].double()
+                @ unembedding
+            )
             eigenvalues = np.linalg.eigvals(whole.detach().numpy())
             expected = eigenvalues.sum().real / np.abs(eigenvalues).sum()
             score = view.of(SiteRef("decoder", layer), head)["ov-copying"]
