@@ -1,16 +1,32 @@
-"""Checking lessons without anybody watching: every step is put on screen, and what it says of the model is computed."""
+"""Checking lessons without anybody watching: every step is put on screen, and what it says of the model is computed.
+
+Along with the lessons that come along, sentences on causes in examples and in the tour are checked, each as a step.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from explorer.console import complain, say
+from explorer.session.example_rules import changed_everywhere
+from explorer.session.examples import Example, examples_of
+from explorer.session.figures import unshown
+from explorer.session.files import record
 from explorer.session.lesson_files import load
+from explorer.session.lessons import Lesson, OpenLesson, Step, figures_in
+from explorer.session.scenes import Scene
 from explorer.session.shipped_lessons import shipped_lessons
+from explorer.session.statements import Value
+from explorer.session.tours import Step as TourStep
+from explorer.session.tours import Tour, first_tour
+from models.files.catalogue import SHIPPED
 
 if TYPE_CHECKING:
     from explorer.window.lesson.guide import LessonGuide
@@ -41,10 +57,12 @@ def check_lessons(paths: tuple[Path, ...] = ()) -> int:
         window.show()
         window.start()
         failed = 0
-        for path in paths or shipped_lessons():
-            for line, wrong in checked(window, path):
-                (complain if wrong else say)(line)
-                failed += wrong
+        for line, wrong in chain(
+            *(checked(window, path) for path in paths or shipped_lessons()),
+            *(() if paths else (gone_through(window, name, opened) for name, opened in beside_lessons())),
+        ):
+            (complain if wrong else say)(line)
+            failed += wrong
         window.close()
         window.deleteLater()
         app.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
@@ -56,20 +74,80 @@ def check_lessons(paths: tuple[Path, ...] = ()) -> int:
 def checked(window: MainWindow, path: Path) -> Iterator[tuple[str, bool]]:
     """Of each step of a lesson a line, and whether it failed. `window` is open and has started."""
     try:
-        load(path, tuple(panel.name for panel in window.panels))
+        opened = load(path, tuple(panel.name for panel in window.panels))
     except ValueError as error:
         yield str(error), True
         return
-    window.lessons.begin(path)
+    yield from gone_through(window, path.name, opened)
+
+
+def beside_lessons() -> Iterator[tuple[str, OpenLesson]]:
+    """By name: examples and the tour as lessons, with a step for each of theirs that names a cause."""
+    for reference in SHIPPED:
+        steps = tuple(_example_step(reference, example) for example in examples_of(reference))
+        yield from _lesson(f"Examples of {reference}", steps)
+    tour = first_tour()
+    yield from _lesson("The tour", tuple(_tour_step(tour, step) for step in tour.step))
+
+
+def _lesson(name: str, steps: tuple[Step, ...]) -> Iterator[tuple[str, OpenLesson]]:
+    telling = tuple(step for step in steps if step.because or unshown(step.texts, ()))
+    if telling:
+        yield name, OpenLesson(Lesson(title=name, about=name, minutes=1, step=telling))
+
+
+def _example_step(reference: str, example: Example) -> Step:
+    scene = Scene(
+        checkpoint=reference,
+        text=example.text,
+        second=example.second,
+        picture=example.picture,
+        stack=example.stack or "decoder",
+        layer=None if example.stack is None else example.layer,
+        head=example.head,
+        query=example.query,
+        query_place=example.query_place,
+        key=example.key,
+        key_place=example.key_place,
+        blocks=example.blocks,
+        interventions=tuple(map(record, changed_everywhere(example))),
+        panel=example.panel,
+    )
+    return Step(title=example.title, say=example.say, show=scene, figures=example.figures, because=example.because)
+
+
+def _tour_step(tour: Tour, step: TourStep) -> Step:
+    """Of the state that it asks for, once that is there. Its sentences have figures of their own in braces."""
+    act, needed = step.act, tour.needed(step)
+    scene = Scene(
+        checkpoint=act.checkpoint or needed.checkpoint or "story-gpt",
+        text=act.text or needed.text or "",
+        stack=act.stack,
+        layer=act.layer,
+        head=act.head,
+        query=act.query,
+        query_place=act.query_place,
+        key=act.key,
+        key_place=act.key_place,
+        blocks=act.blocked,
+        panel=act.panel or "map",
+    )
+    without_braces = str.maketrans("{}", "‹›")
+    said = f"{step.say}\n\n{step.done}".translate(without_braces)
+    because = tuple(msgspec.structs.replace(b, says=b.says.translate(without_braces)) for b in step.because)
+    return Step(title=step.title, say=said, show=scene, figures=step.figures, because=because)
+
+
+def gone_through(window: MainWindow, name: str, opened: OpenLesson) -> Iterator[tuple[str, bool]]:
+    """As `checked`, of a lesson that was read; `name` is what its lines begin with."""
+    window.lessons.give(opened)
     guide = window.lessons.guide
-    if guide is None:
-        yield f"{path.name}: it cannot be opened", True
-        return
+    assert guide is not None
     for number, step in enumerate(guide.steps):
         if number:
             guide.go_to(number)
         wrong = _wait(window, guide) or _said_otherwise(window, guide)
-        yield f"{path.name}, step {number + 1}, {step.title}: {wrong or 'passed'}", bool(wrong)
+        yield f"{name}, step {number + 1}, {step.title}: {wrong or 'passed'}", bool(wrong)
     window.lessons.end()
 
 
@@ -90,6 +168,18 @@ def _wait(window: MainWindow, guide: LessonGuide) -> str:
         return notice.text if notice is not None and has_failed() else ""
     said = "" if notice is None else f": {notice.text}"
     return f"it is not on screen after {SECONDS_A_STEP:.0f} seconds{said}"
+
+
+def _cause_unshown(step: Step, figures: Mapping[str, Value]) -> str:
+    """Which sentence of a step names a cause that nothing shows, or that what is changed in the model belies."""
+    for reason in step.because:
+        for text, statement in zip(reason.holds, reason.statements, strict=True):
+            if not statement.holds(figures):
+                found = ", ".join(f"{name} is {figures[name]!r}" for name in sorted(statement.names))
+                return f"it says “{reason.says}”, but “{text}” is not so: {found}"
+    for sentence in unshown(step.texts, step.because):
+        return f"it says why, and no because shows it: “{sentence}”"
+    return ""
 
 
 def _said_otherwise(window: MainWindow, guide: LessonGuide) -> str:
@@ -131,6 +221,12 @@ def _said_otherwise(window: MainWindow, guide: LessonGuide) -> str:
         if not statement.holds(figures):
             found = ", ".join(f"{name} is {figures[name]!r}" for name in sorted(statement.names))
             return f"“{text}” is not so: {found}"
+    for name in figures_in(step.notes):
+        if name not in step.figures:
+            return f"its notes name a figure “{name}”, and there is none"
+    wrong = _cause_unshown(step, figures)
+    if wrong:
+        return wrong
     ask = step.ask
     if ask is None:
         return ""

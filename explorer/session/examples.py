@@ -14,6 +14,7 @@ import msgspec
 
 from explorer import json_files
 from explorer.paths import resource
+from explorer.session.figures import Because, Figures, check_reasons
 from explorer.session.named_tokens import Count, Word
 from models.files.catalogue import SHIPPED
 from models.protocol.interventions import Intervention, Mask, Positions
@@ -63,6 +64,12 @@ class Example(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     positions: Literal["off"] | None = None
     panel: str = "map"  # comes to the front
     claim: Claim
+    figures: Figures = {}  # of `because` alone
+    because: Annotated[tuple[Because, ...], msgspec.Meta(max_length=20)] = ()  # what shows the causes that `say` names
+
+    def __post_init__(self) -> None:
+        changed = self.blocks or bool(self.everywhere)
+        check_reasons(self.because, (self.say,), self.figures, changed=changed)
 
     @property
     def site(self) -> SiteRef | None:
@@ -90,10 +97,7 @@ def decode(content: bytes) -> tuple[Example, ...]:
     Raises:
         ValueError: it spells none, or names a mask that there is not; what is wrong and where.
     """
-    examples = msgspec.convert(tomllib.loads(content.decode()), type=_File).example
-    for example in examples:
-        _ = example.everywhere  # an unknown mask is refused
-    return examples
+    return msgspec.convert(tomllib.loads(content.decode()), type=_File).example
 
 
 @cache

@@ -211,7 +211,7 @@ def encode(document: Document) -> bytes:
             _to_site(selection.site), max(0, selection.head), max(0, selection.query), max(0, selection.key)
         ),
         view=replace(document.view, painting="off"),
-        interventions=[_record(listed) for listed in document.interventions],
+        interventions=[record(listed) for listed in document.interventions],
         decoding=document.decoding,
         effects=msgspec.UNSET if document.effects == EffectsChoices() else document.effects,
         branches=_to_branches(document.branches),
@@ -301,7 +301,7 @@ class _Version(msgspec.Struct):
     version: int
 
 
-def _record(listed: InterventionItem) -> Change:
+def record(listed: InterventionItem) -> Change:
     match listed.value:
         case Scale() as scale:
             return _Scale(scale.factor, _to_site(scale.site), scale.head, listed.on)

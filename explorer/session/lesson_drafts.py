@@ -9,13 +9,13 @@ from typing import Literal, get_args
 import msgspec
 
 from explorer.session import attn, lesson_files
+from explorer.session.figures import Figure
 from explorer.session.kept import KeptState, SessionFile, named
 from explorer.session.lesson_files import LessonError
 from explorer.session.lessons import (
     MOST_STEPS,
     OF_SCENES,
     Ask,
-    Figure,
     Hide,
     Lesson,
     OpenLesson,

@@ -17,9 +17,10 @@ import msgspec
 
 from explorer import json_files
 from explorer.session import attn
+from explorer.session.figures import Figure
 from explorer.session.json_lines import line_in_json
 from explorer.session.kept import Kept, KeptState, SessionFile
-from explorer.session.lessons import Figure, Lesson, OpenLesson, Step
+from explorer.session.lessons import Lesson, OpenLesson, Step
 from explorer.session.scenes import check_state
 from explorer.session.shipped_lessons import TOML
 from explorer.session.state import Document

@@ -14,20 +14,15 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from explorer.session.figures import Because, Figure, Figures, check_reasons
 from explorer.session.goals import Goal
 from explorer.session.kept import KeptState
-from explorer.session.named_tokens import Count, Place, Word
 from explorer.session.scenes import Scene, check_text_size
-from explorer.session.state import Selection
 from explorer.session.statements import NAME, Statement, Value, statement
 from explorer.session.tours import Part
-from explorer.widgets.number_text import percent_text, value_text
-from models.protocol.decoding_settings import DecodeSettings
-from models.protocol.facts import MOST_FACTS, NO_ROLE, OTHER_MASK, SHARES, WORDS, Fact, FactKind
+from models.protocol.facts import WORDS
 from models.protocol.mask_kinds import MASK_KINDS
-from models.protocol.named_tokens import Named
-from models.protocol.roles import PATTERNS, ROLE_NAMES
-from models.protocol.values import SiteRef
+from models.protocol.roles import PATTERNS
 
 MOST_STEPS = 60
 
@@ -50,63 +45,6 @@ _Name = Annotated[str, Meta(pattern=f"^{NAME}$")]
 _Said = Annotated[str, Meta(min_length=3, max_length=300)]
 
 _IN_BRACES = re.compile(r"\{([^{}\n]*)\}")
-
-
-class Figure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A figure of what is on screen. What is not named is what is selected. See `models.protocol.facts.Fact`."""
-
-    kind: FactKind
-    stack: Literal["decoder", "encoder", "cross"] | None = None
-    layer: Place | None = None
-    head: Place | None = None
-    query: Word | None = None
-    query_place: Count = 1
-    key: Word | None = None
-    key_place: Count = 1
-    word: Annotated[str, Meta(max_length=60)] = ""
-    text: Annotated[str, Meta(max_length=1000)] | None = None
-    second: Annotated[str, Meta(max_length=1000)] | None = None
-    target: Annotated[str, Meta(max_length=1000)] | None = None
-    unchanged: bool = False
-    settings: DecodeSettings = DecodeSettings()
-    steps: Annotated[int, Meta(ge=1, le=60)] = 20
-    numbers: Annotated[tuple[float, ...], Meta(max_length=200)] = ()
-    at: Annotated[int, Meta(ge=0, le=100_000)] = 0
-
-    def __post_init__(self) -> None:
-        _ = self.fact(Selection())
-
-    def fact(self, selection: Selection) -> Fact:
-        """What to ask for with this cell selected. ValueError for a number outside its bounds."""
-        site = selection.site
-        if self.layer is not None:
-            site = SiteRef(self.stack or ("decoder" if site is None else site.stack), self.layer)
-        return Fact(
-            kind=self.kind,
-            site=site,
-            head=selection.head if self.head is None else self.head,
-            query=selection.query if self.query is None else Named(self.query, self.query_place),
-            key=selection.key if self.key is None else Named(self.key, self.key_place),
-            word=self.word,
-            text=self.text,
-            second=self.second,
-            target=self.target,
-            unchanged=self.unchanged,
-            settings=self.settings,
-            steps=self.steps,
-            numbers=self.numbers,
-            at=self.at,
-        )
-
-    def text_of(self, value: Value) -> str:
-        """As a sentence has it: a share in per cent, a count without decimals, a role in words."""
-        if isinstance(value, str):
-            if self.kind == "mask":
-                return _MASK_WORDS[value]
-            return _role_words(value) if self.kind == "role" else value
-        if self.kind in SHARES:
-            return percent_text(value)
-        return f"{value:,.0f}" if value == round(value) and abs(value) >= 1 else value_text(value)
 
 
 class Option(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -184,8 +122,9 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     state: Annotated[int, Meta(ge=1, le=100)] | None = None  # of the states in a .lesson file, from 1
     text_size: float | None = None  # of the window's text, where 1 is the person's own; a scene has one of its own
     point: Part | None = None  # what is ringed: a place of what it shows
-    figures: Annotated[dict[_Name, Figure], Meta(max_length=MOST_FACTS)] = {}
+    figures: Figures = {}
     check: Annotated[tuple[_Said, ...], Meta(max_length=20)] = ()
+    because: Annotated[tuple[Because, ...], Meta(max_length=20)] = ()  # what shows that its sentences on causes are so
     ask: Ask | None = None
     notes: _Prose = ""  # for the teacher
     concepts: Annotated[tuple[_Title, ...], Meta(max_length=20)] = ()  # what it shows, in a word or two
@@ -206,10 +145,17 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         for name in used:
             if name not in self.figures:
                 raise ValueError(f"there is no figure “{name[:60]}” among its figures")
+        check_reasons(self.because, self.texts, self.figures, changed=self.show is None or self.show.changes_the_model)
         if self.ask is not None and self.ask.number is not None and self.figures[self.ask.number].kind in WORDS:
             raise ValueError(f"the figure “{self.ask.number}” is a word, and a number is asked for")
         if self.ask is not None and self.ask.cells is not None and self.figures[self.ask.cells].kind != "visible keys":
             raise ValueError(f"the figure “{self.ask.cells}” is of no cells: its kind is to be “visible keys”")
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """All that it tells a person, its title apart."""
+        asked = () if self.ask is None else (self.ask.question, self.ask.reveal)
+        return (self.say, self.notes, *asked)
 
     @property
     def checks(self) -> tuple[Statement, ...]:
@@ -250,6 +196,11 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         """`text` with its figures in it; "…" for those that are not there yet."""
 
         return said_with(text, self.figures, figures)
+
+    def noted(self, figures: Mapping[str, Value]) -> str:
+        """The notes with their figures; what else has braces stays as the teacher wrote it."""
+        others = {name for name in figures_in(self.notes) if name not in self.figures}
+        return _IN_BRACES.sub(lambda f: f[0] if f[1] in others else self.said(f[0], figures), self.notes)
 
 
 class Lesson(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -296,21 +247,6 @@ def said_with(text: str, figures: Mapping[str, Figure], values: Mapping[str, Val
         return _plain(figures[name].text_of(values[name])) if name in values and name in figures else COMING
 
     return _IN_BRACES.sub(said, text)
-
-
-def _role_words(name: str) -> str:
-    """What a head does that has this role, or none."""
-    if name == NO_ROLE:
-        return "none of the roles plainly"
-    role = ROLE_NAMES[name]
-    return f"attends to {role.title}" if role.kind == "pattern" else f"attends by grammar, {role.title}"
-
-
-_MASK_WORDS = {
-    OTHER_MASK: "a mask without a name",
-    **{name: kind.title.lower() for name, kind in MASK_KINDS.items()},
-    "none": "no mask",
-}
 
 
 def _roles(it: str) -> tuple[Option, ...]:

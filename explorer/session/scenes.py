@@ -77,6 +77,10 @@ class Input(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         """What is changed, but for a cell that is blocked: that is known with the tokens."""
         return tuple(files.intervention(record) for record in self.interventions)
 
+    @property
+    def changes_the_model(self) -> bool:
+        return self.blocks or bool(self.interventions)
+
     def document(self, view: ViewOptions) -> Document:
         """With the first cell of its head selected: its tokens are not known yet."""
         return Document(

@@ -11,6 +11,7 @@ import msgspec
 
 from explorer import json_files
 from explorer.paths import resource
+from explorer.session.figures import Because, Figures, check_reasons
 from explorer.session.goals import Goal
 from explorer.session.named_tokens import Word
 
@@ -38,6 +39,11 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     point: Part
     act: Goal  # what the person is to do; "Show me" does it
     needs: str = ""  # the name of the state that it begins from; "" for any
+    figures: Figures = {}  # of `because` alone
+    because: Annotated[tuple[Because, ...], msgspec.Meta(max_length=20)] = ()  # what shows the causes that it names
+
+    def __post_init__(self) -> None:
+        check_reasons(self.because, (self.say, self.done), self.figures, changed=self.act.blocked)
 
 
 class Tour(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

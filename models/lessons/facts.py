@@ -147,9 +147,8 @@ def _moved(r: Reading) -> float:
 def _writes(r: Reading) -> str:
     """What it writes after the text, or its translation."""
     text: Prompt = r.prompt if isinstance(r.prompt, str | Pair) else plain_text(r.current.inputs.prompt)
-    changes = () if r.fact.unchanged else r.current.trace.interventions
     named = {name: getattr(r.fact.settings, name) for name in r.fact.settings.__dataclass_fields__}
-    steps = list(decode(r.model, text, r.fact.steps, **named, interventions=changes, should_stop=r.should_stop))
+    steps = list(decode(r.model, text, r.fact.steps, **named, interventions=r.changes, should_stop=r.should_stop))
     return steps[-1].text.strip() if steps else ""
 
 
@@ -162,10 +161,9 @@ def _cosine(r: Reading) -> float:
     if r.fact.text is None:
         raise ValueError("it needs another text")
     own = plain_text(r.current.inputs.prompt)
-    changes = r.current.trace.interventions
     found = r.once(
         ("cosine", r.fact.word),
-        lambda: word_in_context(r.model, own, str(r.fact.text), r.fact.word, interventions=changes).cosine,
+        lambda: word_in_context(r.model, own, str(r.fact.text), r.fact.word, interventions=r.changes).cosine,
     )
     if not 0 <= r.fact.at < len(found):
         raise LookupError(f"there is no layer {r.fact.at}")

@@ -15,6 +15,7 @@ from models.forward.run import run
 from models.forward.trace import Trace
 from models.protocol.chat import Pair
 from models.protocol.facts import Fact
+from models.protocol.interventions import Intervention
 from models.protocol.named_tokens import Named, position_of
 from models.protocol.values import Site, Token, site_tokens
 
@@ -44,16 +45,21 @@ class Reading:
     @cached_property
     def trace(self) -> Trace:
         fact, own = self.fact, self.current.trace
-        if fact.text is None and fact.target is None:
+        if fact.text is None and fact.target is None and not fact.interventions:
             return self.current.untouched(self.should_stop) if fact.unchanged else own
-        changes = () if fact.unchanged else own.interventions
         found: Trace = self.once(
             "run",
             lambda: run(
-                self.model, self.prompt, target=fact.target, interventions=changes, should_stop=self.should_stop
+                self.model, self.prompt, target=self.target, interventions=self.changes, should_stop=self.should_stop
             ),
         )
         return found
+
+    @property
+    def changes(self) -> tuple[Intervention, ...]:
+        """All that is changed in the model for its figure."""
+        own = () if self.fact.unchanged else self.current.trace.interventions
+        return (*own, *self.fact.interventions)
 
     def once(self, key: Any, make: Callable[[], T]) -> T:
         """What `make` returns, made once for figures in a row that read the same input.
@@ -61,7 +67,7 @@ class Reading:
         Nothing is kept of the input before: a run of another text may be large.
         """
         fact, shared = self.fact, self.shared
-        read = fact.text, fact.second, fact.target, fact.unchanged
+        read = fact.text, fact.second, fact.target, fact.unchanged, fact.interventions
         if shared.get("input") != read:
             shared.clear()
             shared["input"] = read

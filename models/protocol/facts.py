@@ -9,6 +9,7 @@ from typing import ClassVar, Literal, get_args
 
 from models.protocol.decoding_settings import DecodeSettings
 from models.protocol.explanation import ACCOUNTS
+from models.protocol.interventions import Intervention
 from models.protocol.named_tokens import Named
 from models.protocol.request import Lane, Result, RunRequest
 from models.protocol.roles import ROLE_NAMES
@@ -70,6 +71,17 @@ SHARES = frozenset(
 )
 """Kinds that are shares of one, written in per cent."""
 
+COMPARING = frozenset({"moved", "head effect", "gradient", "gradient peak", *get_args(OfFormula)})
+"""Kinds that say by themselves what a change does: of an ablation, of a derivative, of a formula at several places."""
+
+CHANGEABLE = frozenset(
+    kind
+    for group in (OfCell, OfRow, OfMap, OfAnswer, OfValues, Literal["writes", "cosine"])
+    for kind in get_args(group)
+    if kind != "role"
+)
+"""Kinds that can be of a run with other interventions."""
+
 OTHER_MASK = "other"
 """A mask of no kind that has a name."""
 NO_ROLE = "none"
@@ -96,6 +108,7 @@ class Fact:
             `role score` and `even role score` a role by its name, of `agreement` an account of the tokens by its name.
         text, second, target: another input in the place of the run's, with the same interventions; None for its own.
         unchanged: without interventions.
+        interventions: what is changed on top of the run's own interventions, or of none where `unchanged`.
         settings, steps: how and how much is written, of `writes`.
         numbers, at: of formulas: what they are given, and which of the results is meant.
 
@@ -113,6 +126,7 @@ class Fact:
     second: str | None = None
     target: str | None = None
     unchanged: bool = False
+    interventions: tuple[Intervention, ...] = ()
     settings: DecodeSettings = field(default_factory=DecodeSettings)
     steps: int = 20
     numbers: tuple[float, ...] = ()
@@ -125,6 +139,8 @@ class Fact:
             raise ValueError(f"there is no role “{self.word}”: there are {', '.join(ROLE_NAMES)}")
         if self.kind == "agreement" and self.word not in ACCOUNTS:
             raise ValueError(f"there is no account of the tokens “{self.word}”: there are {', '.join(ACCOUNTS)}")
+        if self.interventions and self.kind not in CHANGEABLE:
+            raise ValueError(f"the figure “{self.kind}” is of the model without further interventions")
         if not 1 <= self.steps <= MOST_STEPS:
             raise ValueError(f"{self.steps} steps are not written for a figure: 1 to {MOST_STEPS}")
         if len(self.numbers) > _MOST_NUMBERS or not all(math.isfinite(number) for number in self.numbers):

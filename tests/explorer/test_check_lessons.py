@@ -9,10 +9,13 @@ import pytest
 from PySide6.QtWidgets import QApplication
 
 from explorer import app
-from explorer.headless_lessons import checked
+from explorer.headless_lessons import beside_lessons, checked, gone_through
+from explorer.session.lessons import OpenLesson
 from explorer.session.shipped_lessons import shipped_lessons
 from explorer.window.window import MainWindow
 from tests.explorer.real_window import opened_window
+
+BESIDE = list(beside_lessons())
 
 LESSON = """
 title = "L"
@@ -66,6 +69,80 @@ def test_what_is_not_so_fails(window: MainWindow, tmp_path: Path, changes: dict[
     (tmp_path / "a.toml").write_text(content)
     (line,) = [line for line, wrong in checked(window, tmp_path / "a.toml") if wrong]
     assert said in line
+
+
+START = ", ".join(f"[{row}, 0, true]" for row in range(14))
+OTHERS = ", ".join(
+    f'{{ kind = "skip", part = "head", stack = "encoder", layer = {layer}, unit = {head} }}'
+    for layer in range(6)
+    for head in range(8)
+    if (layer, head) != (2, 0)
+)
+WINDOW = f"""
+[[step]]
+title = "A window"
+say = "Here each token sees itself and the five before it; “Tom” is out of reach."
+BECAUSE
+[step.show]
+text = "Tom and Anna went to the park. Anna gave the ball to"
+layer = 5
+head = 5
+query = "to"
+query_place = 2
+panel = "next"
+interventions = [{{ kind = "mask", mask = "window", window = 6 }}]
+[step.figures]
+says = {{ kind = "next" }}
+changed = {{ kind = "next", interventions = [{{ kind = "mask", mask = "painted", cells = [{START}] }}] }}
+"""
+GRAMMAR = """
+[[step]]
+title = "Grammar"
+say = "Here the head that attends to the token before is all that it takes."
+BECAUSE
+[step.show]
+checkpoint = "story-bert"
+text = "The cats [MASK] sleeping on the bed."
+stack = "encoder"
+layer = 2
+query = "[MASK]"
+panel = "next"
+[step.figures]
+says = { kind = "next" }
+changed = { kind = "next", interventions = [CHANGED] }
+"""
+WITHOUT = '{ kind = "skip", part = "head", stack = "encoder", layer = 2, unit = 0 }'
+
+
+@pytest.mark.parametrize(
+    ("step", "says", "found"),
+    [
+        (WINDOW, "out of reach", "changed is 'Tom', says is 'Anna'"),  # with the start token it is Tom, out of reach
+        (GRAMMAR.replace("CHANGED", OTHERS), "all that it takes", "changed is ',', says is 'are'"),
+        (GRAMMAR.replace("CHANGED", WITHOUT), "all that it takes", "changed is 'are', says is 'are'"),
+    ],
+)
+def test_a_cause_that_an_intervention_belies_fails(
+    window: MainWindow, tmp_path: Path, step: str, says: str, found: str
+) -> None:
+    beginning = 'title = "L"\nabout = "A."\nminutes = 1\n'
+    holds = "changed = says" if "is 'are', says" not in found else "changed != says"
+    because = f'because = [{{ says = "{says}", holds = ["{holds}"] }}]'
+    (tmp_path / "silent.toml").write_text(beginning + step.replace("BECAUSE", ""))
+    ((line, wrong),) = checked(window, tmp_path / "silent.toml")
+    assert wrong
+    assert "it says why, and no because shows it: “Here" in line
+    (tmp_path / "shown.toml").write_text(beginning + step.replace("BECAUSE", because))
+    ((line, wrong),) = checked(window, tmp_path / "shown.toml")
+    assert wrong
+    assert f"it says “{says}”, but “{holds}” is not so: {found}" in line
+
+
+@pytest.mark.parametrize(("name", "opened"), BESIDE, ids=lambda value: value if isinstance(value, str) else "")
+def test_what_examples_and_the_tour_say_of_causes_is_so(window: MainWindow, name: str, opened: OpenLesson) -> None:
+    lines = list(gone_through(window, name, opened))
+    assert [line for line, wrong in lines if wrong] == []
+    assert lines
 
 
 def test_the_command_says_what_is_wrong_and_ends_with_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

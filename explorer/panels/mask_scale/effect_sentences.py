@@ -18,7 +18,7 @@ def loss_sentence(view: CompareView, unit: Unit) -> str:
     if abs(change) < _LOSS_STEP:
         return "The loss is as it was: on this text the change makes no difference to it."
     if view.peeks and change < 0:
-        return "The loss falls because tokens may now peek at the words they are asked to guess: a leak, not skill."
+        return "The loss falls while tokens may peek at the very words that they are asked to guess: a leak, not skill."
     if view.peeks:
         return "The future is open, and still the loss rises: layers never learned to read what lies ahead of a token."
     if change < 0:

@@ -227,8 +227,7 @@ class Audience(QObject):
         if self.notes is None or self.window is None:
             return
         if guide is not None:
-            step, steps = guide.step, guide.steps
-            notes = step.notes if step is not None and step.notes else "*No notes for this step.*"
+            steps, notes = guide.steps, guide.notes or "*No notes for this step.*"
             following = steps[guide.at + 1].title if guide.at + 1 < len(steps) else "the end"
         else:
             kept, at = states.kept.states, states.current

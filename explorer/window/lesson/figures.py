@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from explorer.session.lessons import Figure
+from explorer.session.figures import Figure
 from explorer.session.session import Session
 from explorer.session.state import Selection, State
 from explorer.session.statements import Value

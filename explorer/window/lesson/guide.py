@@ -51,7 +51,7 @@ class LessonGuide(QObject):
     """One lesson in one window."""
 
     moved = Signal()
-    """Another step is on screen, a question was answered, or the lesson ended."""
+    """Another step is on screen, its notes have other figures, a question was answered, or the lesson ended."""
     ended = Signal()
 
     def __init__(
@@ -71,6 +71,8 @@ class LessonGuide(QObject):
         self.at = 0
         """The step on screen, from 0; as many as there are at the end."""
         self.answers: dict[int, Answer] = {}
+        self.notes = ""
+        """For the teacher, of the step on screen, with its figures as far as they have been computed."""
         self.figures: dict[str, Value] = {}
         """Of the step on screen, as far as they have been computed."""
         self._contents, self._shows, self._set_text_size = contents, shows, set_text_size
@@ -172,11 +174,10 @@ class LessonGuide(QObject):
             right, asked = score(self.answers.values())
             self.column.text.say(_END.format(right=right, asked=asked) if asked else _END_UNASKED)
             self.column.question.hide()
-            self.column.show_notes("")
+            self._note("")
             self.column.away.hide()
             self.moved.emit()
             return
-        self.column.show_notes(step.notes)
         self._ask(step)
         self._say(step)
         self._show(step, as_left)
@@ -246,6 +247,10 @@ class LessonGuide(QObject):
         own, now = self._inputs, state.document.inputs
         return own is not None and (own.prompt, own.target, own.picture) == (now.prompt, now.target, now.picture)
 
+    def _note(self, notes: str) -> None:
+        self.notes = notes
+        self.column.show_notes(notes)
+
     def _say(self, step: Step) -> None:
         self.column.text.say(step.said(step.say, self.figures))
         if step.ask is not None:
@@ -253,6 +258,10 @@ class LessonGuide(QObject):
         self.column.question.set_ready(self.is_settled)
         right, asked = score(self.answers.values())
         self.column.score.setText(f"{right} of {asked} right" if asked else "")
+        notes = step.noted(self.figures)
+        if notes != self.notes:
+            self._note(notes)
+            self.moved.emit()
 
     # questions
 

@@ -11,11 +11,12 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from PySide6.QtWidgets import QMainWindow, QMessageBox
 
 from explorer.session import lesson_files
+from explorer.session.figures import Figure
 from explorer.session.intents import Show
 from explorer.session.kept import KeptState
 from explorer.session.lesson_drafts import Draft, Drafting, DraftStep, captured, is_of_step
 from explorer.session.lesson_files import LessonError
-from explorer.session.lessons import Figure, OpenLesson, said_with
+from explorer.session.lessons import OpenLesson, said_with
 from explorer.session.shipped_lessons import ENDING, OPENED
 from explorer.session.state import Notice, State
 from explorer.session.statements import Value

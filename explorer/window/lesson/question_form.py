@@ -9,8 +9,9 @@ from typing import Literal, get_args
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFormLayout, QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
+from explorer.session.figures import Figure
 from explorer.session.lesson_drafts import LETTERS, DraftAsk, Way
-from explorer.session.lessons import Figure, Hide, prediction
+from explorer.session.lessons import Hide, prediction
 from explorer.session.statements import Value, statement
 from explorer.widgets.number_field import RealBox
 from explorer.widgets.page import wrapped

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from explorer.panels.registry import TITLES
+from explorer.session.figures import Figure
 from explorer.session.kept import KeptState, Screen
 from explorer.session.lesson_files import (
     LARGEST,
@@ -23,7 +24,7 @@ from explorer.session.lesson_files import (
     load,
     save,
 )
-from explorer.session.lessons import Ask, Figure, Lesson, OpenLesson, Option, Step
+from explorer.session.lessons import Ask, Lesson, OpenLesson, Option, Step
 from explorer.session.shipped_lessons import shipped_lessons
 from explorer.session.state import CorpusChoice, Document
 from explorer.window.lesson.mask_picture import CELLS, is_visible

@@ -55,6 +55,28 @@ def value(engine: Engine, **said: Any) -> Any:
     return view.values[0]
 
 
+def test_a_figure_of_other_interventions_is_that_of_the_model_run_with_them(engine: Engine) -> None:
+    """transformers' own eager pass, given the mask: what is not causal, or is blocked in every head, is −∞."""
+    model = open_checkpoint("story-gpt")
+    for blocked in (0, TOM):
+        visible = torch.ones(14, 14).tril()
+        visible[TO, blocked] = 0
+        mask = torch.zeros(14, 14).masked_fill(visible == 0, torch.finfo(torch.float32).min)
+        with torch.no_grad():
+            ids = model.encode(TEXT).inputs["input_ids"]
+            out = tiny.eager(model)(input_ids=ids, attention_mask=mask[None, None], output_attentions=True)
+        share = out.logits[0, TO].double().softmax(dim=-1)[token(" Tom")]
+        painted = (Mask("painted", cells=((TO, blocked),)),)
+        of_run = {"interventions": painted, "query": TO}
+        assert value(engine, kind="probability", word="Tom", **of_run) == pytest.approx(float(share), abs=1e-5)
+        row = out.attentions[5][0, 5, TO].double()
+        asked = {**CELL, "interventions": painted, "key": 9}
+        assert value(engine, kind="weight", **asked) == pytest.approx(float(row[9]), abs=1e-5)
+        moved = (out.logits[0, TO].double().softmax(dim=-1).numpy() - eager()[1][TO]).clip(0).sum()
+        assert value(engine, kind="moved", **of_run) == pytest.approx(moved, abs=1e-5)
+    assert value(engine, kind="probability", word="Tom", query=TO) == pytest.approx(0.6792, abs=1e-3)  # the run stays
+
+
 def token(word: str) -> int:
     (found,) = open_checkpoint("story-gpt").tokenizer(word, add_special_tokens=False)["input_ids"]
     return int(found)
