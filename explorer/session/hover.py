@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, Signal
 
+from explorer.session.session import Session
+from explorer.session.state import State
 from models.protocol.values import SiteRef
 
 
@@ -26,6 +28,8 @@ class Hover(QObject):
     """Says where the pointer is, at frame rate."""
 
     changed = Signal(object)  # Pointed
+    ended = Signal()
+    """What the pointer rests on is another thing now: nothing is pointed at until it moves."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -35,6 +39,23 @@ class Hover(QObject):
     @property
     def pointed(self) -> Pointed:
         return self._pointed
+
+    def end_with(self, session: Session) -> None:
+        """Let whatever is pointed at end with its checkpoint, run, selection and state B."""
+        session.changed.connect(self._on_changed)
+
+    def _on_changed(self, old: State, new: State) -> None:
+        was, now = old.results, new.results
+        is_same = was.loaded is now.loaded and was.ran is now.ran and old.selection == new.selection
+        if not is_same or old.document.compared is not new.document.compared:
+            self.end()
+
+    def end(self) -> None:
+        """Point at nothing, also where something is held, until the pointer moves."""
+        self.ended.emit()
+        if self._pointed != NOTHING:
+            self._pointed = NOTHING
+            self.changed.emit(NOTHING)
 
     def hold(self, on: bool) -> None:
         """Keep what is pointed at, wherever the pointer goes, or follow it again."""

@@ -91,6 +91,7 @@ class CellsWidget(ThemedWidget):
     def _keep_cells(self) -> None:
         """There are other cells now: forget those that are gone."""
         self._selection, self._hover = self._held(self._selection), self._held(self._hover)
+        self.setToolTip(self.tooltip_of(self._hover) if self._hover != NOWHERE else "")
 
     def moveEvent(self, event: QMoveEvent) -> None:
         super().moveEvent(event)
@@ -105,6 +106,7 @@ class CellsWidget(ThemedWidget):
 
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
+        self.setToolTip("")
         self._point_at(NOWHERE)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:

@@ -71,6 +71,7 @@ class ItemsWidget(ThemedWidget):
         """There are other items now: forget those that are gone."""
         count = self.item_count()
         self._hover = self._hover if self._hover < count else -1
+        self.setToolTip(self.tooltip_of(self._hover) if self._hover >= 0 else "")
         self._current = self._current if self._current < count else -1
 
     # pointer and keyboard

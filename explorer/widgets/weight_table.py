@@ -75,6 +75,7 @@ class WeightTable(ItemsWidget):
             return
         self._rows = fresh
         self._current = min(self._current, len(fresh) - 1)
+        self._keep_items()
         column = self._column
         heard = (f"{r.name} {r.cells[column].score} {r.cells[column].weight_text}".replace("  ", " ") for r in fresh)
         self.setAccessibleDescription(", ".join(heard))

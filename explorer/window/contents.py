@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QTimer, Signal
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtCore import QCoreApplication, QEvent, Qt, QTimer, Signal
+from PySide6.QtGui import QCursor, QGuiApplication
+from PySide6.QtWidgets import QApplication, QToolTip, QVBoxLayout, QWidget
 
 from explorer.compute.bridge import Bridge, connect
 from explorer.compute.experiment_link import ExperimentLink, connect_experiment
@@ -27,6 +28,7 @@ from explorer.session.state import State
 from explorer.settings import LAYOUT_VERSION, Settings
 from explorer.theme import Theme
 from explorer.widgets.notice_bar import NoticeBar
+from explorer.widgets.themed import ThemedWidget
 from explorer.window.docks import Arrangement, DockHost
 from explorer.window.one_panel import OnePanelHost
 from explorer.window.step_bar import StepBar
@@ -59,6 +61,8 @@ class Contents(QWidget):
         self.theme = theme
         self.session = Session(state)
         self.hover = Hover(self)
+        self.hover.end_with(self.session)  # before any panel shows what has changed
+        self.hover.ended.connect(_let_go_below_pointer)
         self.bridge = Bridge(engine_factory, self)
         connect(self.session, self.bridge)
         self.training = TrainingLink(self.bridge.turns, self)
@@ -87,6 +91,7 @@ class Contents(QWidget):
         self.input = InputPanel(self.session, self.hover)
         self.one_panel = OnePanelHost()
         self.dock_host: DockHost = self.one_panel
+        self.dock_host.front_changed.connect(self.hover.end)
         self._panels: dict[str, Panel] = {}
         self._coming = deque(point for point in registry.BUILT_IN if point.name not in SEEN_FIRST)
         self._looks_for_more = True
@@ -380,3 +385,14 @@ class Contents(QWidget):
         notice = self.session.state.notice
         if notice is not None and isinstance(notice.action, Intent):
             self.session.dispatch(notice.action)
+
+
+def _let_go_below_pointer() -> None:
+    """What a pointer at rest is over is another thing now: it is lit, and told of, when the pointer next moves."""
+    if QGuiApplication.mouseButtons() != Qt.MouseButton.NoButton:
+        return  # who clicks or drags is at it
+    below = QApplication.widgetAt(QCursor.pos())
+    if isinstance(below, ThemedWidget):
+        QCoreApplication.sendEvent(below, QEvent(QEvent.Type.Leave))
+        if QToolTip.isVisible():
+            QToolTip.hideText()

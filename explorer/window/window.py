@@ -166,6 +166,7 @@ class MainWindow(Shell):
         self.lessons = Lessons(self, contents, self.sessions)
         self.lessons.text_size_asked.connect(self._scale_for_lesson)
         self.lessons.changed.connect(self._put_off_tour)
+        self.lessons.changed.connect(self.hover.end)
         self.presenter = Presenter(self, contents, self._set_presented_points)
         sheet = self.short_texts.sheet
         self.audience = Audience(self, contents, self.presenter, self.lessons, self.sessions, sheet)

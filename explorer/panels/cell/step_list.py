@@ -59,7 +59,7 @@ class StepList(ItemsWidget):
         count = len(self._steps)
         self._steps = tuple(steps)
         self._current = min(self._current, len(steps) - 1)
-        self._hover = min(self._hover, len(steps) - 1)
+        self._keep_items()
         self.setAccessibleDescription("; ".join(f"{step.name}: {step.formula}" for step in steps))
         if len(steps) != count:
             self.updateGeometry()

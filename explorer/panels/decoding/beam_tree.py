@@ -66,6 +66,7 @@ class BeamTree(ThemedWidget):
     def set_steps(self, steps: Sequence[Sequence[BeamNode]], selected: int = -1) -> None:
         """One sequence of nodes a step, the best first; `selected` is the id of one of them, or -1."""
         self._steps = tuple(tuple(step) for step in steps)
+        self.setToolTip("")  # of a box that was there
         self._selected = selected
         self._way = frozenset(node.id for node in self._way_to(selected))
         best = [node.label for step in self._steps for node in step if node.best]

@@ -51,6 +51,8 @@ class StepTimeline(ItemsWidget):
         self.setAccessibleDescription(f"Step {current} of {len(self._steps)}")
         if changed:
             self._look_changed()
+            self._hover = -1
+            self.setToolTip("")  # of a step that was there
         self.update()
         return True
 

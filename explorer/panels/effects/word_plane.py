@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from PySide6.QtCore import QPoint, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetricsF, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy
 
@@ -47,6 +47,7 @@ class WordPlane(ThemedWidget):
 
     def show_points(self, points: Points | None) -> None:
         self._points, self._hover = points, -1
+        self.setToolTip("")
         self.setAccessibleDescription("" if points is None else "; ".join(map(self.said_of, range(len(points.labels)))))
         self.update()
 
@@ -175,6 +176,12 @@ class WordPlane(ThemedWidget):
             self._hover = hover
             self.setToolTip("" if hover < 0 else self.said_of(hover))
             self.update()
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self._hover = -1
+        self.setToolTip("")
+        self.update()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         place = self._nearest(event.position())

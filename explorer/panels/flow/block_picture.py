@@ -302,6 +302,7 @@ class BlockPicture(ThemedWidget):
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
         self._hover = -1
+        self.setToolTip("")
         self.update()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:

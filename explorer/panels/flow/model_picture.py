@@ -301,6 +301,7 @@ class ModelPicture(ThemedWidget):
 
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
+        self.setToolTip("")
         self._point_at(NOWHERE)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:

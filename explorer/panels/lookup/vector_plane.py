@@ -223,6 +223,7 @@ class VectorPlane(ThemedWidget):
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
         self._hover = -1
+        self.setToolTip("")
         self.update()
 
     # keyboard
