@@ -37,6 +37,7 @@ from models.protocol.running import ForwardRequest, Ran
 from models.protocol.scripts import ScriptRequest, ScriptView
 from models.protocol.stepping import Stepped, StepRequest
 from models.protocol.trust import TrustReport
+from models.protocol.two_runs import TwoRunsRequest
 from models.protocol.values import Placement, Site, site_tokens
 from models.protocol.variance import VarianceView
 
@@ -105,7 +106,7 @@ def _(result: Ran, state: State) -> State:
     read_otherwise = _read_otherwise(state.expected, result)
     notice = Notice("warning", read_otherwise) if read_otherwise else state.notice
     state = replace(state, document=document, results=results, notice=notice)
-    return with_its_place(replace(state, restored=False, expected=(), written_on=written_on))
+    return with_its_place(replace(state, restored=False, shown=None, expected=(), written_on=written_on))
 
 
 def _question_after(state: State, ran: Ran) -> HeadQuestion | None:
@@ -261,6 +262,7 @@ def _(result: Exported, state: State) -> State:
 @_arrive.register
 def _(result: Failure, state: State) -> State:
     state = _without_progress(state, result)
+    is_past = result.stale or _speaks_of_the_past(state, result)
     request = result.request
     if isinstance(request, DescribeRequest):  # said where it was asked
         described = Described(request=request, refusal=result.sentence)
@@ -275,12 +277,14 @@ def _(result: Failure, state: State) -> State:
     if isinstance(request, QualityRequest):
         state = replace(state, measuring=None)
     if isinstance(request, CorpusRequest):
+        if replace(request, have=0) != state.document.corpus_request:
+            return state  # another file, or other interventions, are read by now
         if result.stale and request.have:  # the engine let go of what it had read
             return replace(state, results=state.results.without(CorpusView))
         state = replace(state, reading=False)
     if isinstance(request, RolesRequest) and not result.stale:
         state = _without_probe(state, request)
-    if result.stale or _speaks_of_the_past(state, result):
+    if is_past:
         return state
     notice = _notice(result, state)
     if isinstance(request, LoadRequest):
@@ -339,6 +343,15 @@ def _speaks_of_the_past(state: State, failure: Failure) -> bool:
         return request != state.stepping
     if isinstance(request, ForwardRequest):
         return request.inputs != state.inputs
+    if isinstance(request, InputsRequest):  # of what is written after them: a picture is none of it
+        written_after, now = request.inputs, state.document.inputs
+        return replace(written_after, continuation=(), picture="") != replace(now, picture="")
+    if isinstance(request, RolesRequest):
+        return request.probe != probe_of(state)
+    if isinstance(request, TwoRunsRequest) and request.other is not None:
+        b = state.document.compared
+        if b is None or (request.other.inputs, request.other.reference) != (b.inputs, b.document.checkpoint):
+            return True
     return isinstance(request, RunRequest) and (state.ran is None or request.run != state.ran.run)
 
 

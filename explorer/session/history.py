@@ -68,6 +68,12 @@ class History:
         for i in range(place + 1, len(self._past)):
             self._past[i].document = again(self._past[i].document)
 
+    def amend(self, again: Callable[[Document], Document]) -> None:
+        """Do to every document what was done to the present one, so that no step leads back to what was refused."""
+        for step in self._past:
+            step.document = again(step.document)
+        self._future = [again(document) for document in self._future]
+
     def settle(self, present: Document, seen: Callable[[Document], Document] = lambda document: document) -> None:
         """The present changed without a step, or a step led back: drop steps that would now lead nowhere.
 

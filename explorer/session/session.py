@@ -19,7 +19,7 @@ from explorer.session.stepping_rules import at_the_step_of, same_but_for_the_ste
 from explorer.session.writing_rules import written
 from models.protocol.decoding import DecodeSamplesView, DecodeStepView
 from models.protocol.loading import Loaded
-from models.protocol.request import Lane, Request
+from models.protocol.request import Failure, Lane, Request
 from models.protocol.values import TrainingSteps
 
 
@@ -122,6 +122,7 @@ class Session(QObject):
         seen = partial(_seen_by_undo, training=old.training)
         if seen(new.document) != seen(old.document):
             self._record(intent, old, without_brush(old.document))
+            self._put_back_picture(intent, old.document.picture, new.document.picture)
             self._history.settle(without_brush(new.document), seen)
         elif isinstance(intent, GoToStep) and new.document != old.document:
             self.steps += 1  # a session file keeps it
@@ -139,6 +140,13 @@ class Session(QObject):
         else:
             return
         self.steps += 1
+
+    def _put_back_picture(self, intent: Intent, refused: str, kept: str) -> None:
+        """No step leads back to a picture that could not be read: what is done while it is being read is a step too."""
+        if isinstance(intent, Arrived) and isinstance(intent.result, Failure) and refused != kept:
+            self._history.amend(
+                lambda document: replace(document, picture=kept) if document.picture == refused else document
+            )
 
     def _restore(self, walk: Callable[[Document], Document | None]) -> None:
         present = self._state.document

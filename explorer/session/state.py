@@ -217,14 +217,22 @@ class State:
     left_trainings: tuple[LeftTraining, ...] = ()  # not saved, of ended windows and of this one; the newest first
     discarded_trainings: tuple[LeftTraining, ...] = ()  # that the person does not want, in their order
     restored: bool = False  # the document came whole: the next load keeps its text, the next run its selection
+    shown: tuple[Selection, Selection] | None = None  # a restored selection, and what is selected until its text ran
 
     @property
     def selection(self) -> Selection:
         """What the panels show: the document's selection, within what ran.
 
-        The document's own may lie outside for a moment: a restored text whose run has not ended yet is longer.
+        That of a restored document is for its own text. Until that has run, it is what was selected in the run before.
         """
-        return clamped(self.document.selection, self.results.ran)
+        return clamped(self.of_the_run, self.results.ran)
+
+    @property
+    def of_the_run(self) -> Selection:
+        """What is selected in the run on screen, as it was chosen: its query may still be the end of a text."""
+        chosen, shown = self.document.selection, self.shown
+        is_to_come = self.results.ran is not None and not self.up_to_date and self.inputs != self.refused
+        return shown[1] if shown is not None and is_to_come and shown[0] == chosen else chosen
 
     @property
     def training(self) -> TrainingSteps | None:
@@ -256,7 +264,7 @@ class State:
     @property
     def site(self) -> Site | None:
         """The selected site as it ran, None before the first run or where the model has no such site."""
-        return site_of(self.results.ran, self.document.selection.site)
+        return site_of(self.results.ran, self.of_the_run.site)
 
     @property
     def continuation(self) -> tuple[int, ...]:

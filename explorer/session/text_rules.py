@@ -126,11 +126,14 @@ def _(intent: RestoreDocument, state: State) -> State:
     chosen = _choose(state, intent.document.checkpoint)
     if intent.document.inputs != state.document.inputs:
         chosen = another_text(chosen)
-    restored = replace(chosen, document=intent.document, restored=True, opening=None)
+    elif state.refused != state.inputs:
+        chosen = without_notice(chosen, TEXT_LANES)  # it speaks of what is no longer in the input
+    shown = (intent.document.selection, state.of_the_run)
+    restored = replace(chosen, document=intent.document, restored=True, opening=None, shown=shown)
     if chosen.loading is None and restored.caught_up and restored.ran is not None:
         # nothing runs that could settle it: the selection is for the run on screen
         selection = within_run(restored.document.selection, restored.ran, restored.document.checkpoint)
-        return replace(restored.with_document(selection=selection), restored=False)
+        return replace(restored.with_document(selection=selection), restored=False, shown=None)
     # Not clamped: the restored selection belongs to the restored text, which has yet to run.
     return restored
 

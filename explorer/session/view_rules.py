@@ -54,7 +54,7 @@ def _(intent: SelectCell, state: State) -> State:
 
 
 def _select(state: State, **changes: object) -> State:
-    selection = replace(state.document.selection, chosen=True, **changes)  # type: ignore[arg-type]
+    selection = replace(state.of_the_run, chosen=True, **changes)  # type: ignore[arg-type]
     return state.with_document(selection=clamped(selection, state.ran))
 
 

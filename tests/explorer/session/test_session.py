@@ -3,6 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -21,6 +22,7 @@ from explorer.session.intents import (
     PutIntervention,
     SelectHead,
     SelectQuery,
+    SetPicture,
     SetText,
     SetView,
     Show,
@@ -30,13 +32,19 @@ from explorer.session.session import Session
 from explorer.session.state import Document, State
 from explorer.session.writing import TEXTS_KEPT
 from models.protocol.atlas import AtlasRequest
+from models.protocol.corpus import CorpusQuestion, CorpusRequest
+from models.protocol.decoding import DecodeStepRequest
+from models.protocol.decoding_settings import DecodeSettings
 from models.protocol.head import HeadRequest
 from models.protocol.interventions import Scale
 from models.protocol.loading import LoadRequest
+from models.protocol.request import Failure, Request
+from models.protocol.roles import RolesRequest
 from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest
+from models.protocol.running import ForwardRequest, Ran
 from models.protocol.trust import TrustRequest
-from models.protocol.values import SiteRef
+from models.protocol.two_runs import OtherRun, TwoRunsRequest
+from models.protocol.values import SeenPicture, SiteRef
 from tests.explorer.session import answers
 from tests.explorer.session.strategies import intents
 
@@ -580,3 +588,78 @@ def test_undo_walks_back_through_every_document_and_redo_forward_again(qapp, tex
         session.redo()
         assert session.state.document == document
     assert not session.can_redo
+
+
+def seeing(picture: str, run: int = 1) -> Ran:
+    seen = SeenPicture(np.zeros((32, 32, 3), np.uint8), 4, 4, 0)
+    return answers.changed(replace(answers.ran(run), seen=seen), picture=picture)
+
+
+@pytest.fixture
+def looking(qapp) -> Session:
+    """A vision model that has looked at a first picture, then at a fish."""
+    session = Session(State(Document(text="Tom and Anna went", picture="sample:first")), clock=Clock())
+    loaded = answers.loaded()
+    session.dispatch(Arrived(replace(loaded, info=replace(loaded.info, family="vision"))))
+    session.dispatch(Arrived(seeing("sample:first")))
+    session.dispatch(SetPicture("sample:fish"))
+    session.dispatch(Arrived(seeing("sample:fish", 2)))
+    return session
+
+
+def broken(session: Session, picture: str) -> Failure:
+    request = ForwardRequest(inputs=replace(session.state.inputs, picture=picture))
+    return Failure(request=request, sentence=f"{picture} is broken.")
+
+
+def test_no_step_leads_back_to_a_picture_that_could_not_be_read(looking):
+    """What is done while it is being read is a step too: undone, the notice about it came back."""
+    looking.dispatch(SetPicture("/half.png"))
+    looking.dispatch(SelectQuery(1))
+    looking.dispatch(Arrived(broken(looking, "/half.png")))
+    assert looking.state.notice.text == "/half.png is broken."
+    asked: list[Request] = []
+    looking.requested.connect(asked.append)
+    pictures = []
+    while looking.can_undo:
+        looking.undo()
+        pictures.append(looking.state.document.picture)
+        assert looking.state.notice is None
+    assert pictures == ["sample:fish", "sample:first"]
+    assert not [one for one in asked if isinstance(one, ForwardRequest) and one.inputs.picture == "/half.png"]
+
+
+def test_undo_takes_a_notice_away_that_speaks_of_nothing_in_the_input(looking):
+    """The step that is undone may be one that leaves the picture alone."""
+    looking.dispatch(SelectQuery(1))
+    looking.dispatch(SetPicture("/half.png"))
+    looking.dispatch(Arrived(broken(looking, "/half.png")))
+    looking.undo()
+    assert looking.state.document.picture == "sample:fish"
+    assert looking.state.notice is None
+
+
+def test_undo_leaves_a_notice_about_the_text_that_is_still_there(session):
+    session.dispatch(SetText("Tom"))
+    session.dispatch(SelectQuery(1))
+    request = ForwardRequest(inputs=session.state.inputs)
+    session.dispatch(Arrived(Failure(request=request, sentence="It is too long.")))
+    session.undo()
+    assert session.state.document.text == "Tom"
+    assert session.state.notice.text == "It is too long."
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        DecodeStepRequest(inputs=RunInputs("Another text"), settings=DecodeSettings(), steps=1, number=1),
+        RolesRequest(probe="/another.txt"),
+        CorpusRequest(path="/another.txt", question=CorpusQuestion()),
+        TwoRunsRequest(run=1, site=None, head=0, other=OtherRun(RunInputs("Another text"), "story-gpt")),
+    ],
+)
+def test_what_is_no_longer_asked_for_says_nothing(session, request_):
+    before = session.state
+    session.dispatch(Arrived(Failure(request=request_, sentence="It could not be had.")))
+    assert session.state.notice is None
+    assert session.state.document == before.document
