@@ -5,12 +5,14 @@ A textbook model's attention is the program's own, so that model is held against
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from explorer.panels.base import Panel
 from explorer.panels.trust.status_chip import StatusChip
-from explorer.panels.trust.verdicts import on_equality, on_input, on_mode, on_rows
+from explorer.panels.trust.verdicts import SMALL, on_equality, on_input, on_mode, on_rows
 from explorer.session.hover import Hover
 from explorer.session.session import Session
 from explorer.session.state import State
@@ -20,7 +22,6 @@ from models.protocol.trust import TrustReport, TrustRequest
 
 # A run that stays on screen for this long (ms) is compared by itself, as long as that takes but a moment.
 PAUSE = 600
-SMALL = 256  # tokens
 _GAP = 14  # pixels between chips
 
 
@@ -72,6 +73,9 @@ class TrustStrip(Panel):
         """Compare the run on screen with the model's own eager attention, now."""
         if self.session.state.ran is not None:
             self.session.request(TrustRequest(run=self.session.state.ran.run))
+
+    def figures(self) -> Iterable[QWidget]:
+        return (self,)
 
     def wants(self, state: State) -> Request | None:
         """The sums of the rows once the run is compared, where no panel draws the heads that they come with."""

@@ -10,10 +10,17 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from explorer.widgets.themed import ThemedWidget
 
-StatusKind = Literal["ok", "pending", "warning", "error"]
-_SIGNS = {"ok": "✓", "pending": "…", "warning": "!", "error": "✕"}
-_ROLES = {"ok": "ok", "pending": "text_dim", "warning": "warning", "error": "error"}
-_SPOKEN = {"ok": "holds", "pending": "being measured", "warning": "warning", "error": "does not hold"}
+StatusKind = Literal["ok", "pending", "none", "warning", "error"]
+"""A promise holds, is being measured, is not measured or cannot be, is to be taken with care, or does not hold."""
+_SIGNS = {"ok": "✓", "pending": "…", "none": "–", "warning": "!", "error": "✕"}
+_ROLES = {"ok": "ok", "pending": "text_dim", "none": "text_dim", "warning": "warning", "error": "error"}
+_SPOKEN = {
+    "ok": "holds",
+    "pending": "being measured",
+    "none": "not measured",
+    "warning": "warning",
+    "error": "does not hold",
+}
 
 
 class StatusChip(ThemedWidget):
@@ -110,7 +117,7 @@ class StatusChip(ThemedWidget):
     def _fitting(self, metrics: QFontMetrics) -> str:
         """What there is room for, also before the window has given it what it needs: half a word only of bad news."""
         room = self.width() - 4
-        if self._kind in ("ok", "pending") and metrics.horizontalAdvance(self.drawn) > room:
+        if self._kind in ("ok", "pending", "none") and metrics.horizontalAdvance(self.drawn) > room:
             return _SIGNS[self._kind]
         return metrics.elidedText(self.drawn, Qt.TextElideMode.ElideRight, room)
 

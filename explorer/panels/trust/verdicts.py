@@ -14,6 +14,9 @@ from models.protocol.values import UNIT_ROUNDOFFS
 
 ROW_TOLERANCE = 1e-5
 
+SMALL = 256
+"""Tokens of the longest text of which all is measured without being asked for."""
+
 _AGAIN = "Click to measure again on what is on screen."
 _TEXTBOOK = "A textbook model: its attention is this program's own function, held against its papers' formulas."
 _TO_SUM = (
@@ -38,12 +41,18 @@ def on_mode(loaded: Loaded | None) -> Verdict:
     return Verdict("error", "train mode", "Dropout is on: weights change from run to run.")
 
 
+def _to_come(ran: Ran | None) -> StatusKind:
+    """What is not measured yet comes by itself for a short text; for a long one somebody has to ask."""
+    return "pending" if ran is None or len(ran.tokens) <= SMALL else "none"
+
+
 def on_rows(loaded: Loaded | None, ran: Ran | None, atlas: AtlasView | None) -> Verdict:
     """Whether every row of every head sums to 1."""
-    if ran is not None and not ran.sites and loaded is not None and loaded.info.textbook:
-        return Verdict("pending", "no rows to sum", "This model attends to nothing: it has no weights.")
+    if ran is not None and not ran.sites:
+        return Verdict("none", "no rows to sum", "This model attends to nothing: it has no weights.")
     if atlas is None or ran is None or atlas.request.run != ran.run or atlas.done < 1:
-        return Verdict("pending", "rows to sum", _TO_SUM)
+        is_begun = atlas is not None and ran is not None and atlas.request.run == ran.run
+        return Verdict("pending" if is_begun else _to_come(ran), "rows to sum", _TO_SUM)
     counted = "sum" if atlas.sink_shares is None else "sum, with its sink's share,"
     story = f"Largest deviation of a row's {counted} from 1, over every row of every head: {atlas.row_error:.1e}."
     if atlas.sink_shares is not None:
@@ -98,21 +107,21 @@ def on_input(report: TrustReport | None) -> Verdict | None:
     if found.starts_twice:
         return Verdict("warning", "starts twice", found.story)
     if found.equal is None:
-        return Verdict("pending", "ids as given", found.story)
+        return Verdict("none", "ids as given", found.story)
     return Verdict("ok", "ids", found.story)
 
 
 def on_equality(loaded: Loaded | None, ran: Ran | None, report: TrustReport | None, is_measuring: bool) -> Verdict:
     """Whether the run equals the model's own eager attention, or what stands in its place."""
     if loaded is not None and loaded.info.textbook:
-        return _on_formulas(report, is_measuring)
+        return _on_formulas(ran, report, is_measuring)
     if loaded is not None and loaded.info.weights_only:
-        return _on_own_weights(report, is_measuring)
+        return _on_own_weights(ran, report, is_measuring)
     if is_measuring:
         return Verdict("pending", "comparing with the model", "Running the model's own eager attention.")
     if report is None:
         story = "Click to run the model's own eager attention on this text."
-        return Verdict("pending", "compare with the model", story)
+        return Verdict(_to_come(ran), "compare with the model", story)
     dtype, share = loaded.dtype if loaded is not None else "float32", report.rounding
     story = f"{_end_to_end(report) if share is None else _beside(report, share, dtype)}{_of_input(report)} {_AGAIN}"
     edits = len(ran.inputs.interventions) if ran is not None else 0
@@ -127,12 +136,12 @@ def on_equality(loaded: Loaded | None, ran: Ran | None, report: TrustReport | No
     return Verdict("error", f"differs from the model ({_difference(report)})", story)
 
 
-def _on_own_weights(report: TrustReport | None, is_measuring: bool) -> Verdict:
+def _on_own_weights(ran: Ran | None, report: TrustReport | None, is_measuring: bool) -> Verdict:
     """Of a model that gives its weights itself."""
     if is_measuring:
         return Verdict("pending", "asking the model again", "Running it without asking for its weights.")
     if report is None:
-        return Verdict("pending", "the model's own weights", f"{_GIVEN} Click to ask again on this text.")
+        return Verdict(_to_come(ran), "the model's own weights", f"{_GIVEN} Click to ask again on this text.")
     story = (
         f"{_GIVEN} Asked for none, it gave logits that differ by at most {report.logit_difference:.1e} of the "
         f"largest; asked once more, weights that differ by {report.weight_difference:.1e}; "
@@ -143,12 +152,12 @@ def _on_own_weights(report: TrustReport | None, is_measuring: bool) -> Verdict:
     return Verdict("error", "the model's answers differ", story)
 
 
-def _on_formulas(report: TrustReport | None, is_measuring: bool) -> Verdict:
+def _on_formulas(ran: Ran | None, report: TrustReport | None, is_measuring: bool) -> Verdict:
     """Of a textbook model."""
     if is_measuring:
         return Verdict("pending", "comparing with the formulas", "Computing its papers' formulas in float64.")
     if report is None:
-        return Verdict("pending", "textbook model", f"{_TEXTBOOK} Click to compare with them on this text.")
+        return Verdict(_to_come(ran), "textbook model", f"{_TEXTBOOK} Click to compare with them on this text.")
     worst = max(report.logit_difference, report.weight_difference)
     story = (
         f"{_TEXTBOOK} Computed again in float64 from the hidden states of this run, weights differ by at most "

@@ -50,7 +50,7 @@ def test_what_holds_is_said_with_its_numbers_in_the_tooltip(strip, session):
     [
         (InputReport("Asked again, it gives the same.", equal=True), "✓ ids"),
         (InputReport("Token 3 was run as 7.", equal=False), "✕ wrong ids"),
-        (InputReport("The ids were given as they are."), "… ids as given"),
+        (InputReport("The ids were given as they are."), "– ids as given"),
         (InputReport("They begin with <s> twice.", equal=True, starts_twice=True), "! starts twice"),
     ],
 )
@@ -164,13 +164,15 @@ def test_a_long_run_is_compared_only_when_asked(strip, session, qtbot):
     session.asked.clear()
     qtbot.wait(900)
     assert session.asked == []
+    assert (strip.rows.text, strip.equal.text) == ("– rows to sum", "– compare with the model")  # nothing is at work
+    assert strip.rows.accessibleName() == "rows to sum: not measured"
 
 
 def test_a_textbook_model_is_held_against_its_formulas(strip, session, qtbot):
     loaded = answers.loaded()
     ran = replace(answers.ran(), sites=())
     session.arrive(replace(loaded, info=replace(loaded.info, textbook=True)), ran)
-    assert strip.rows.text == "… no rows to sum"
+    assert strip.rows.text == "– no rows to sum"
     assert strip.equal.text == "… textbook model"
     assert "this program's own function" in strip.equal.toolTip()
     session.asked.clear()

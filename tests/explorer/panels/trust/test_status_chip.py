@@ -24,6 +24,7 @@ def chip(qtbot) -> StatusChip:
     [
         ("ok", "✓", "holds"),
         ("pending", "…", "being measured"),
+        ("none", "–", "not measured"),
         ("warning", "!", "warning"),
         ("error", "✕", "does not hold"),
     ],
