@@ -6,7 +6,8 @@ An installed package adds panels of its own: see docs/extending.md.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields, replace
 from functools import cached_property, partial
 from typing import ClassVar, TypeVar
 
@@ -20,6 +21,7 @@ from explorer.session.comparing import head_as_b
 from explorer.session.hover import Hover, Pointed
 from explorer.session.intents import CompareWith, Intent, PutIntervention, SelectHead, SetView
 from explorer.session.kept import Value
+from explorer.session.results import Results
 from explorer.session.session import Session
 from explorer.session.state import Compared, State
 from explorer.theme import LIGHT, Theme
@@ -27,7 +29,8 @@ from explorer.widgets.callout import Callout, CodeButton, InfoButton
 from explorer.widgets.card import Card
 from explorer.widgets.choices_kept import Choice, choice_of, choose_again, values_of
 from explorer.widgets.path_bar import PathBar
-from models.protocol.request import Request
+from explorer.widgets.veil import Veil
+from models.protocol.request import Request, RunRequest
 from models.protocol.skip import Fill, Skip, head_skip
 from models.protocol.values import CheckpointInfo, SiteRef
 
@@ -35,6 +38,11 @@ API_VERSION = 1
 """Of what `Panel` promises to those who write one. It rises when a panel written for the last one may not work."""
 
 EDITED = "Interventions are on: this is not the model as it is. Press to see them."
+
+BEHIND = "What is asked for is being computed. The pale figures are of the text, model or selection before."
+
+_MOMENT = 120
+"""ms for which figures that are behind are not paled: most answers come sooner, and nobody reads what blinks."""
 
 _SAID_ANEW = 150
 """ms: how often an open (i) looks whether a number that it tells is another one by now."""
@@ -71,6 +79,9 @@ class Panel(QWidget):
     """What its tab says."""
     hint: ClassVar[str] = ""
     """What it is for, in a sentence."""
+    draws: ClassVar[tuple[type[Request], ...]] = (RunRequest,)
+    """What it cannot draw the selection without: while an answer to one of these is under way, what is drawn is of
+    what was selected before."""
     keeps_answers: ClassVar[bool] = False  # whether it keeps several itself, and so knows best what is lacking
     needs_scores: ClassVar[bool] = False
     """Whether all of it is made of queries, keys and scores, which a model that gives its weights alone has not."""
@@ -93,6 +104,7 @@ class Panel(QWidget):
         self._is_off = False
         self._path: tuple[PathBar, PathEnd] | None = None
         self._choices: dict[str, Choice] = {}
+        self._veils: dict[QWidget, Veil] = {}
         session.changed.connect(self._on_changed)
         hover.changed.connect(self._on_hover)
 
@@ -119,6 +131,22 @@ class Panel(QWidget):
     def render_state(self, state: State, old: State | None) -> None:
         """Show `state`. `old` is what was last shown, None at first."""
         raise NotImplementedError
+
+    def is_behind(self, state: State) -> bool:
+        """Whether what is drawn is not of what `state` names: the run before, or what was selected before.
+
+        It lies under a veil then. A text that cannot run leaves the run before it there, as long as it is in the input.
+        """
+        if state.ran is None:
+            return False
+        if state.loading is not None or not state.up_to_date:
+            return True
+        wanted = self._asked
+        return isinstance(wanted, self.draws) and wanted.lane in state.busy and not _goes_on(wanted, state.results)
+
+    def figures(self) -> Iterable[QWidget]:
+        """What of it is of the run on screen: all that is below its titles, unless a subclass knows better."""
+        return [card.content for card in self._cards if card.content is not None]
 
     def prints(self, state: State) -> Request | None:
         """The request whose answer “Show as PyTorch” writes out; None where there is nothing to write yet.
@@ -216,6 +244,9 @@ class Panel(QWidget):
         return clock
 
     def _say_about(self) -> None:
+        if self.is_veiled:
+            self.callout.say((BEHIND,), "")
+            return
         about = self.attempt(lambda: self.about(self.session.state))
         if about is not None:
             self.callout.say(about.sentences, about.to_try)
@@ -347,6 +378,10 @@ class Panel(QWidget):
         for card in self._cards:
             card.set_refusal(self._refusal(state))
         self.offer_script()
+        self._ask_for(state)
+        self._draw_veils(self.is_behind(state))
+
+    def _ask_for(self, state: State) -> None:
         request = self._wanted()
         asked, self._asked = self._asked, request
         if request is not None and request != asked:
@@ -356,6 +391,41 @@ class Panel(QWidget):
         for other in along:
             if other not in asked_along and not state.results.has_answer_to(other):
                 self.session.request(other)
+
+    # what is of another run lies under a veil
+
+    @property
+    def is_veiled(self) -> bool:
+        """Whether its figures are pale, for they are of another run or selection than what is named."""
+        return any(not veil.isHidden() for veil in self._veils.values())
+
+    @cached_property
+    def _veil_clock(self) -> QTimer:
+        clock = QTimer(self)
+        clock.setSingleShot(True)
+        clock.setInterval(_MOMENT)
+        clock.timeout.connect(lambda: self.attempt(self._lay_veils))
+        return clock
+
+    def _draw_veils(self, behind: bool) -> None:
+        if not behind:
+            self._veil_clock.stop()
+            for veil in self._veils.values():
+                veil.lay(False)
+        elif self.is_veiled:
+            self._lay_veils()  # what it shows may be another page by now
+        elif not self._veil_clock.isActive():
+            self._veil_clock.start()
+
+    def _lay_veils(self) -> None:
+        figures = list(self.figures())
+        for widget in figures:
+            if widget not in self._veils:
+                veil = self._veils[widget] = Veil(widget, self.theme)
+                widget.destroyed.connect(partial(self._veils.pop, widget, None))
+                veil.setObjectName("veil")
+        for widget, veil in self._veils.items():
+            veil.lay(widget in figures)
 
     def _wanted(self) -> Request | None:
         state = self.session.state
@@ -423,6 +493,17 @@ class Panel(QWidget):
 
     def dispatch(self, intent: Intent) -> None:
         self.session.dispatch(intent)
+
+
+_PARTS = ("have", "tile", "tiles")
+"""Fields of a request that say which part of an answer is asked for, and not of what it is."""
+
+
+def _goes_on(request: Request, results: Results) -> bool:
+    """Whether a part of the answer to `request` is here: the rest is of the same."""
+    parts = [field.name for field in fields(request) if field.name in _PARTS]
+    newest = (result.request for result in results.newest.values() if type(result.request) is type(request))
+    return any(parts and replace(request, **{name: getattr(one, name) for name in parts}) == one for one in newest)
 
 
 def raised(error: BaseException) -> str:

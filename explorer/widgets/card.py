@@ -154,6 +154,11 @@ class Card(QFrame):
         widget.setVisible(not self.refusal)
 
     @property
+    def content(self) -> QWidget | None:
+        """What is shown below the title."""
+        return self._content
+
+    @property
     def refusal(self) -> str:
         """What stands in the place of the content; "" where the content does."""
         return self._refusal.text()

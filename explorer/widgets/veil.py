@@ -1,11 +1,12 @@
-"""The veil over rows and columns of a map whose tokens fill up a text."""
+"""What pales a part of a picture: the rows and columns of tokens that fill up a text, or figures of another run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from PySide6.QtCore import QRectF, Qt
-from PySide6.QtGui import QColor, QPainter, QPainterPath
+from PySide6.QtCore import QEvent, QObject, QRectF, Qt
+from PySide6.QtGui import QColor, QPainter, QPainterPath, QPaintEvent
+from PySide6.QtWidgets import QWidget
 
 from explorer.theme import Theme
 
@@ -56,3 +57,36 @@ def lay_veil(painter: QPainter, theme: Theme, picture: QRectF, parts: Iterable[Q
     painter.setClipRect(picture)
     painter.fillPath(covered, veil)
     painter.restore()
+
+
+class Veil(QWidget):
+    """Pales all of a widget and lets the pointer through to it. It lies there while shown."""
+
+    def __init__(self, over: QWidget, theme: Theme) -> None:
+        super().__init__(over)
+        self._theme = theme
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        over.installEventFilter(self)
+        self.hide()
+
+    def set_theme(self, theme: Theme) -> None:
+        self._theme = theme
+        self.update()
+
+    def lay(self, on: bool) -> None:
+        """Show it over all of the widget, or take it away."""
+        over = self.parentWidget()
+        if on and over is not None:
+            self.setGeometry(over.rect())
+            self.raise_()
+        self.setVisible(on)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Resize and self.isVisible():
+            self.lay(True)
+        return False
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        area = QRectF(self.rect())
+        lay_veil(QPainter(self), self._theme, area, (area,))

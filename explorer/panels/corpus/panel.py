@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from PySide6.QtCore import Qt
@@ -154,6 +155,9 @@ class CorpusPanel(Panel):
 
     def about(self, state: State) -> About:
         return about(state)
+
+    def figures(self) -> Iterable[QWidget]:
+        return ()  # of a file of texts
 
     def prints(self, state: State) -> Request | None:
         page, means, site, head = self.pages.current, corpus_means(state), state.selection.site, state.selection.head

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from PySide6.QtGui import QHideEvent
 from PySide6.QtWidgets import QWidget
 
@@ -105,6 +107,9 @@ class DecodingPanel(Panel):
         return self._situation[1]
 
     # what it shows
+
+    def figures(self) -> Iterable[QWidget]:
+        return ()  # of what was written after the text in the input
 
     def wants(self, state: State) -> Request | None:
         lacking = self.player.lacking(self._now())

@@ -50,7 +50,7 @@ from explorer.session.view_options import Distance
 from explorer.widgets.card import Card
 from explorer.widgets.token_text import isolated
 from models.protocol.flow import BlockRequest, BlockView, FlowRequest, FlowView, HeadsBox
-from models.protocol.matrices import MatricesView
+from models.protocol.matrices import MatricesRequest, MatricesView
 from models.protocol.request import Request
 from models.protocol.sentence import SentenceView
 from models.protocol.skip import Skip
@@ -67,6 +67,7 @@ class FlowPanel(Panel):
     name = "flow"
     title = "Flow"
     hint = "The whole model in one picture: what each block writes into the stream of every token, down to one number."
+    draws = (FlowRequest, BlockRequest, MatricesRequest)
 
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(session, hover, parent)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 
 from PySide6.QtCore import QEvent, Qt, Signal
@@ -348,6 +349,9 @@ class InputPanel(Panel):
         button = CodeButton("The tokens", key="")
         button.clicked.connect(self.show_script)
         return button
+
+    def figures(self) -> Iterable[QWidget]:
+        return (self.strip_area, self.target.area)
 
     def prints(self, state: State) -> Request | None:
         return None if state.ran is None else state.ran.request

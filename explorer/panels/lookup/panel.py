@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -85,6 +86,9 @@ class LookupPanel(Panel):
         """Show a step, 0 to 2."""
         self.steps.set_current(step)
         self.pages.setCurrentIndex(step)
+
+    def figures(self) -> Iterable[QWidget]:
+        return (self.head,)  # the pages before it are of no model
 
     def wants(self, state: State) -> Request | None:
         return wanted_head(state)

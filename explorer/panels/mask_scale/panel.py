@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QHideEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QCheckBox, QFrame, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
@@ -165,6 +167,9 @@ class MaskScalePanel(Panel):
 
     def wants(self, state: State) -> Request | None:
         return wanted_comparison(state) or _wanted_parts(state)
+
+    def figures(self) -> Iterable[QWidget]:
+        return (self.effect,)
 
     def prints(self, state: State) -> Request | None:
         return selected_cell_request(state)

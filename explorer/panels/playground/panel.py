@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -131,6 +132,9 @@ class PlaygroundPanel(Panel):
 
     # what it shows
 
+    def figures(self) -> Iterable[QWidget]:
+        return ()  # of what is trained here
+
     def wants(self, state: State) -> Request | None:
         return PlanRequest(asked=self._planned)
 
@@ -204,7 +208,9 @@ class PlaygroundPanel(Panel):
         info, document = None if loaded is None else loaded.info, state.document
         classifies = info is not None and info.class_head is not None
         pairs = info is not None and info.pairs
-        self.fine_tune.show_open(reference, title, document.text, document.second or "", classifies, pairs)
+        reads = info is None or info.family != "vision"
+        text, second = (document.text, document.second or "") if reads else ("", "")
+        self.fine_tune.show_open(reference, title, text, second, classifies, pairs)
         if is_another:
             self._planned = self._chosen()
 

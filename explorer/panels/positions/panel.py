@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
@@ -97,6 +99,9 @@ class PositionsPanel(Panel):
         self.order.example_asked.connect(self._on_example)
         self.order.off_toggled.connect(lambda on: self._put(Positions("off") if on else _AS_TRAINED))
         self.order.shift_chosen.connect(lambda by: self._put(Positions("shift", by)))
+
+    def figures(self) -> Iterable[QWidget]:
+        return (self.scheme, self.order, self.patches)  # the sinusoids are of no model
 
     def wants(self, state: State) -> Request | None:
         ran, site, page = state.ran, state.site, self._page

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from PySide6.QtWidgets import QProgressBar, QPushButton, QVBoxLayout, QWidget
 
@@ -142,6 +144,9 @@ class QualityPanel(Panel):
 
     def about(self, state: State) -> About:
         return about(state, self._shown, self.measure.current)
+
+    def figures(self) -> Iterable[QWidget]:
+        return ()  # of what was measured
 
     def prints(self, state: State) -> Request | None:
         """Of the length that is chosen, else of the shortest."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -175,6 +176,9 @@ class VariancePanel(Panel):
         if ran is None or site is None:
             return asked
         return replace(asked, run=ran.run, site=site.ref, head=state.selection.head)
+
+    def figures(self) -> Iterable[QWidget]:
+        return (self.real,)  # the rest is drawn at random
 
     def wants(self, state: State) -> Request | None:
         request = self.request(state)

@@ -5,19 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout
+from PySide6.QtGui import QImage
+from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
 
-from explorer.panels.base import Panel
+from explorer.panels.base import BEHIND, Panel
 from explorer.panels.cell.panel import CellPanel
 from explorer.panels.selected_head import (
     wanted_head,
 )
-from explorer.session.intents import OpenCheckpoint, SelectHead, Show
+from explorer.session.intents import Busy, OpenCheckpoint, SelectCell, SelectHead, SetText, Show
 from explorer.session.state import Notice, State
 from explorer.widgets.card import Card
+from models.protocol.atlas import AtlasRequest
 from models.protocol.head import HeadRequest, HeadView
 from models.protocol.loading import Loaded, LoadRequest
-from models.protocol.request import Request
+from models.protocol.request import Failure, Request
 from models.protocol.values import SiteRef
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown
@@ -172,3 +174,104 @@ def test_a_panel_that_is_made_of_scores(qtbot):
     panel = shown(qtbot, CellPanel, session)
     assert panel.card.refusal == "It gives its weights alone."
     assert session.asked == []
+
+
+class Drawer(Watcher):
+    """As `Watcher`, in a card."""
+
+    name = "drawer"
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)
+        card = Card("Drawer")
+        self.figure = QLabel("0.5")
+        card.set_content(self.figure)
+        self.fill(card)
+
+
+@pytest.fixture
+def drawer(qtbot, session) -> Drawer:
+    drawer = shown(qtbot, Drawer, session)
+    session.arrive(answers.head_view())
+    return drawer
+
+
+def darkest(widget: QWidget) -> int:
+    """The darkest grey that is painted, 0 to 255."""
+    image = widget.grab().toImage().convertToFormat(QImage.Format.Format_Grayscale8)
+    return min(image.pixelColor(x, y).value() for x in range(image.width()) for y in range(image.height()))
+
+
+def test_figures_of_the_text_before_are_pale_until_the_new_one_ran(drawer, session, qtbot):
+    dark = darkest(drawer.figure)
+    assert not drawer.is_veiled
+    session.dispatch(SetText("Anna went to Tom"))
+    qtbot.waitUntil(lambda: drawer.is_veiled)
+    assert darkest(drawer.figure) > dark + 60
+    session.arrive(answers.ran(run=2, text="Anna went to Tom"), answers.head_view(run=2))
+    assert not drawer.is_veiled
+    assert darkest(drawer.figure) == dark
+
+
+def test_so_are_those_of_the_model_before(drawer, session, qtbot):
+    session.dispatch(OpenCheckpoint("story-bert"))
+    qtbot.waitUntil(lambda: drawer.is_veiled)
+    load = next(request for request in session.asked if isinstance(request, LoadRequest))
+    session.arrive(Failure(request=load, sentence="It cannot be opened."))
+    assert session.state.notice.text == "It cannot be opened."
+    assert not drawer.is_veiled  # what is open stays open
+
+
+def test_so_are_those_of_the_head_before_while_the_next_is_computed(drawer, session, qtbot):
+    session.dispatch(SelectHead(FIVE, 2))
+    session.dispatch(Busy(frozenset({HeadRequest.lane})))
+    qtbot.waitUntil(lambda: drawer.is_veiled)
+    drawer.show_about()
+    assert [sentence for sentence in drawer.callout.sentences if sentence] == [BEHIND]
+    session.arrive(answers.head_view(head=2))
+    assert not drawer.is_veiled
+
+
+def test_an_answer_that_comes_at_once_pales_nothing(drawer, session, qtbot):
+    session.dispatch(SelectHead(FIVE, 2))
+    session.dispatch(Busy(frozenset({HeadRequest.lane})))
+    session.arrive(answers.head_view(head=2))
+    session.dispatch(Busy(frozenset()))
+    qtbot.wait(200)
+    assert not drawer.is_veiled
+
+
+def test_of_an_answer_in_parts_those_that_are_here_are_not_pale(drawer, session, qtbot, monkeypatch):
+    wanted = AtlasRequest(run=1, size=4, have=0.5)
+    monkeypatch.setattr(Drawer, "wants", lambda _self, _state: wanted)
+    session.arrive(replace(answers.atlas_view(), done=0.5))
+    session.dispatch(Busy(frozenset({AtlasRequest.lane})))
+    qtbot.wait(200)
+    assert not drawer.is_veiled
+    wanted = AtlasRequest(run=2, size=4)
+    session.arrive(answers.ran(run=2))
+    qtbot.waitUntil(lambda: drawer.is_veiled)
+
+
+def test_after_undo_the_run_on_screen_keeps_what_was_selected_in_it(drawer, session):
+    """The restored cell is of the restored text: “follow 'm'” named a place of the one and a token of the other."""
+    session.dispatch(SelectCell(3, 2))
+    session.dispatch(SetText("m n o p q r s t"))
+    session.arrive(answers.ran(run=2, text="m n o p q r s t"), answers.head_view(run=2))
+    session.dispatch(SelectCell(7, 6))
+    while session.state.document.text != "Tom and Anna went":
+        before = session.state.selection
+        session.undo()
+    state = session.state
+    assert state.ran.run == 2
+    assert (state.selection, state.site.ref) == (before, before.site)
+    session.arrive(answers.ran(run=3))
+    assert (session.state.selection.query, session.state.selection.key) == (3, 2)
+
+
+def test_a_cell_that_is_chosen_before_the_restored_text_ran_is_the_one_shown(drawer, session):
+    session.dispatch(SetText("m n o p q r s t"))
+    session.arrive(answers.ran(run=2, text="m n o p q r s t"), answers.head_view(run=2))
+    session.undo()
+    session.dispatch(SelectCell(5, 4))
+    assert (session.state.selection.query, session.state.selection.key) == (5, 4)
