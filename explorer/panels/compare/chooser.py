@@ -34,6 +34,8 @@ class BChooser(QWidget):
     """Says what a person typed or chose, once they are done: Enter, or leaving the field."""
 
     given = Signal(object)  # Given
+    typing = Signal()
+    """A text is being typed that B does not read yet, or no longer."""
     kept = Signal()  # what is open is to become B
     swapped = Signal()
     let_go = Signal()
@@ -45,6 +47,7 @@ class BChooser(QWidget):
         self.text.setMaxLength(MOST_CHARACTERS)
         self.text.setPlaceholderText("Another text for B, and Enter")
         self.text.setToolTip("What B reads. Enter runs it; Escape puts back what stood here")
+        self.text.textChanged.connect(lambda _: self._say_typing())
         self.text.editingFinished.connect(self._on_typed)
         self.text.escaped.connect(self._put_back)
         self.picture = WholeListBox()
@@ -84,6 +87,17 @@ class BChooser(QWidget):
         self._lay_out()
         self._cards = shipped()
         self._shown = Given("", "", "")
+        self._was_typing = False
+
+    @property
+    def is_typing(self) -> bool:
+        """Whether another text stands in the field than B reads."""
+        return self.text.isModified() and self.text.text() != self._shown.text
+
+    def _say_typing(self) -> None:
+        if self.is_typing != self._was_typing:
+            self._was_typing = self.is_typing
+            self.typing.emit()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -136,6 +150,7 @@ class BChooser(QWidget):
     def _on_typed(self) -> None:
         if self.text.isModified():
             self.text.setModified(False)
+            self._say_typing()
             self._give()
 
     def _put_back(self) -> None:

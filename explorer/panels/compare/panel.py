@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
@@ -47,6 +48,7 @@ class ComparePanel(Panel):
         self._only_b: tuple[Place, State] | None = None  # a place chosen here for which A has no token
         self.chooser = BChooser()
         self.chooser.given.connect(self._on_given)
+        self.chooser.typing.connect(self._on_typing)
         self.chooser.kept.connect(self._keep)
         self.chooser.swapped.connect(lambda: self._try(SwapStates()))
         self.chooser.let_go.connect(self._let_go)
@@ -81,6 +83,13 @@ class ComparePanel(Panel):
         """The first map that is seen; the field of B's text while there is none."""
         maps = self.page.linked.maps if self.pages.currentIndex() else ()
         return next((one for one in maps if one.isVisibleTo(self)), self.chooser.text)
+
+    def is_behind(self, state: State) -> bool:
+        """Also while another text for B is being typed: what is shown is not of that one."""
+        return super().is_behind(state) or (state.document.compared is not None and self.chooser.is_typing)
+
+    def figures(self) -> Iterable[QWidget]:
+        return (self.pages,)
 
     # ----------------------------------------------------------------- what it asks for
 
@@ -236,6 +245,11 @@ class ComparePanel(Panel):
     def _let_go(self) -> None:
         self.session.call_off(TwoRunsRequest.lane)
         self.dispatch(CompareWith(None))
+
+    def _on_typing(self) -> None:
+        self.page.set_typing(self.chooser.is_typing)
+        if self.isVisible():
+            self.attempt(self._refresh)
 
     def _on_given(self, given: Given) -> None:
         state = self.session.state

@@ -19,6 +19,7 @@ MEASURE = (
 LEGEND = (
     "A − B is red where A attends more and blue where B does. Hatched: masked in both, or a token that only one has."
 )
+TYPING = "Press Enter to run B on this text. What is shown below is of the text before it."
 SAME = (
     "A and B are the same state: every difference is 0. Type another text, open another checkpoint, switch a head off "
     "or choose another head of B, and see what moves."

@@ -14,6 +14,7 @@ from explorer.panels.compare.places import NO_TOKEN, Place, differs, padding_of,
 from explorer.panels.compare.sentences import (
     LEGEND,
     MEASURE,
+    TYPING,
     aligned,
     change_name,
     head_words,
@@ -98,6 +99,7 @@ class TwoRunsPage(QWidget):
             told.setToolTip(in_lines(MEASURE))
         self.said_bars = PairedBars("What both say", headings=("A", "B"))
         self._view: TwoRunsView | None = None
+        self._is_typing = False
         self._drawn: tuple[object, ...] = ()
         self._lay_out()
 
@@ -140,14 +142,23 @@ class TwoRunsPage(QWidget):
             output.show_output(title, said(side), share(side), more_said(side, options.unit))
         number, where = largest(view)
         self.outputs[DIFFERENCE].show_output("", number, "", where)
-        self.remarks.setText(remarks(view))
-        self.remarks.setVisible(bool(self.remarks.text()))
+        self._show_remarks()
         self._show_alignment(view)
         self._show_weights(view, options.colour_map)
         self._show_heads_of_b(view, own_head)
         self._show_changes(view)
         self.said_bars.set_rows([_bars(one.label, one.probability_a, one.probability_b) for one in view.said])
         self.said_bars.setVisible(bool(view.said))
+
+    def set_typing(self, typing: bool) -> None:
+        """Another text for B is being typed: what is said of the two states is not of that one."""
+        self._is_typing = typing
+        self._show_remarks()
+
+    def _show_remarks(self) -> None:
+        said_of = "" if self._view is None else remarks(self._view)
+        self.remarks.setText(TYPING if self._is_typing else said_of)
+        self.remarks.setVisible(bool(self.remarks.text()))
 
     def wish(self, matching: int) -> None:
         """Match heads that way where it can be had."""
