@@ -18,7 +18,7 @@ from explorer.widgets.number_field import RealBox, WholeBox
 from explorer.widgets.segments import Segments
 from explorer.widgets.token_text import isolated
 from explorer.widgets.whole_list_box import WholeListBox
-from models.files.catalogue import CLASSIFIERS, TUNABLE
+from models.files.catalogue import CLASSIFIERS, TUNABLE, WEIGHTS, read_card
 from models.protocol.training_messages import MOST_PROMPT, AskedTuning, Tuned
 
 OPEN = ""
@@ -177,11 +177,20 @@ class FineTunePage(TrainingForm):
 
     @property
     def _prompts(self) -> tuple[str, str]:
-        """What is typed, and where nothing is, what the open model reads."""
+        """What is typed, and where nothing is, what the chosen checkpoint reads."""
         prompt, second = self.prompt.text(), self.second.text()
         if not prompt and not second:
-            prompt, second = self._usual_prompt, self._usual_second
+            prompt, second = self._usual
         return prompt, second if self._reads_pairs else ""
+
+    @property
+    def _usual(self) -> tuple[str, str]:
+        """The text that is open, of the checkpoint that is open; of another one its example."""
+        chosen = self.checkpoint.currentData()
+        if chosen and chosen != self.open_reference:
+            card = read_card(WEIGHTS / chosen)
+            return card.example, card.second
+        return self._usual_prompt, self._usual_second
 
     # what a person does
 
@@ -247,7 +256,7 @@ class FineTunePage(TrainingForm):
     def _show_prompts(self) -> None:
         """What is read where nothing is typed."""
         is_typed = bool(self.prompt.text() or self.second.text())
-        usual = ("", "") if is_typed else (self._usual_prompt, self._usual_second)
+        usual = ("", "") if is_typed else self._usual
         writes = "A beginning, a sentence to translate, or one with masks"
         self.prompt.setPlaceholderText(usual[0] or ("A text to tell the class of" if self._classifies else writes))
         self.second.setPlaceholderText(usual[1] or "Read together with the first; may be left out")

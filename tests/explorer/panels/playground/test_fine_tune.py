@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from explorer.panels.playground.training_form import STEPS
 from explorer.session.intents import OpenCheckpoint, TrainingTold
 from explorer.session.state import Document, State
 from explorer.widgets import asking
-from models.files.catalogue import TUNABLE
+from models.files.catalogue import TUNABLE, WEIGHTS
 from models.protocol.training_messages import (
     Asked,
     AskedTuning,
@@ -69,6 +70,18 @@ def test_before_anything_is_tuned_the_page_says_what_it_does(panel, session):
     assert "A copy of a checkpoint goes on learning" in panel.about(session.state).sentences[0]
     press(panel.pages.button(SET_UP))
     assert "learns a task from nothing" in panel.about(session.state).sentences[0]
+
+
+def test_another_checkpoint_is_tried_on_its_own_example(panel):
+    """Not on the text of the one that is open."""
+    page = panel.fine_tune
+    for name in ("story-next", "story-bert"):
+        card = json.loads((WEIGHTS / name / "explorer.json").read_text(encoding="utf-8"))
+        page.checkpoint.setCurrentIndex(page.checkpoint.findData(name))
+        assert page.asked().prompt == page.prompt.placeholderText() == card["example"]
+        assert page.asked().second == card.get("second", "")
+    page.checkpoint.setCurrentIndex(0)
+    assert page.asked().prompt == page.prompt.placeholderText() == "Tom went"
 
 
 def test_what_is_chosen_and_typed_is_asked_for(panel, session, qtbot, tmp_path, monkeypatch):
@@ -209,7 +222,7 @@ def test_of_a_classifier_two_texts_are_asked_for_and_its_classes_stand_side_by_s
     page.checkpoint.setCurrentIndex(page.checkpoint.findData("story-next"))
     assert (page.write.text(), page.second.isVisible()) == ("Classify", True)
     assert "class" in page.text.placeholderText()
-    assert page.asked().second == ""
+    assert page.second.placeholderText() == page.asked().second != ""
     page.prompt.setFocus()
     QTest.keyClicks(page.prompt, "Tom ran.")
     page.second.setFocus()
