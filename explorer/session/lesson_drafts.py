@@ -24,7 +24,7 @@ from explorer.session.lessons import (
     figures_in,
 )
 from explorer.session.scenes import check_state
-from explorer.session.state import CorpusChoice, State
+from explorer.session.state import CorpusChoice, Document, State
 from explorer.session.statements import statement
 from explorer.session.tours import Part
 from models.protocol.facts import FactKind, OfCell, OfCost, OfMap, OfModel, OfRow, OfValues
@@ -243,8 +243,10 @@ class Draft:
         return lesson_files.decode_file(lesson_files.encode_file(OpenLesson(lesson, tuple(states))))
 
 
-def captured(present: KeptState) -> KeptState:
+def captured(present: KeptState, family: str = "") -> KeptState:
     """What is on screen, as the file of a lesson gives it back: without what only the person's own session has.
+
+    A model of this `family` reads a text or looks at a picture: the other, which stays in the window, is none of it.
 
     Raises:
         ValueError: a lesson cannot show it; what it names that it may not, as a clause.
@@ -255,9 +257,16 @@ def captured(present: KeptState) -> KeptState:
     if "probe" not in present.screen.front:
         document = replace(document, probe="")
     document = replace(document, writings=tuple(w for w in document.writings if w.origin == document.origin))
-    state = replace(present, document=document, name="", extra=())
+    state = replace(present, document=_as_read(document, family), name="", extra=())
     check_state(state)
     return attn.decode(attn.encode(SessionFile(state))).present
+
+
+def _as_read(document: Document, family: str) -> Document:
+    """Without the text that a model does not read, or the picture that it does not look at."""
+    if family == "vision":
+        return replace(document, text="", second=None, target=None, before=(), after=(), chat=False, turns=())
+    return replace(document, picture="") if family else document
 
 
 def is_of_step(step: DraftStep, state: State, front: Collection[str]) -> bool:
@@ -267,7 +276,9 @@ def is_of_step(step: DraftStep, state: State, front: Collection[str]) -> bool:
         own = step.state.document
         there, here = own.selection, (selection.site, selection.head, selection.query, selection.key)
         is_same_cell = here == (there.site, there.head, there.query, there.key)
-        return document.checkpoint == own.checkpoint and document.inputs == own.inputs and is_same_cell
+        family = "" if state.results.loaded is None else state.results.loaded.info.family
+        is_read = _as_read(document, family).inputs == _as_read(own, family).inputs
+        return document.checkpoint == own.checkpoint and is_read and is_same_cell
     if step.was is None or step.was.show is None or step.was.goal is None:
         return True
     return document.text == step.was.show.text and step.was.goal.holds(state, front)

@@ -21,7 +21,9 @@ from explorer.widgets.whole_list_box import WholeListBox
 from explorer.window.lesson.question_form import QuestionForm
 from explorer.window.lesson.step_list import StepList
 from explorer.window.lesson.text_form import TextField, TextForm
+from models.files.sample_pictures import title_of_picture
 from models.protocol.facts import SHARES, WORDS, FactKind
+from models.protocol.prompt import plain_text, shown_of
 
 _WIDE = 380
 
@@ -372,11 +374,15 @@ def _shown_by(step: DraftStep) -> str:
     """What the step puts on screen, in a line."""
     if step.state is not None:
         document = step.state.document
-        return f"Shows {document.checkpoint}: “{_cut(document.text)}”"
+        return f"Shows {document.checkpoint}: {_read(plain_text(shown_of(document.prompt)), document.picture)}"
     scene = None if step.was is None else step.was.show
     if scene is not None:
-        return f"Shows {scene.checkpoint}: “{_cut(scene.text)}”"
+        return f"Shows {scene.checkpoint}: {_read(scene.text, scene.picture)}"
     return "Shows nothing of its own: what is there stays"
+
+
+def _read(text: str, picture: str) -> str:
+    return title_of_picture(picture) if picture and not text.strip() else f"“{_cut(text)}”"
 
 
 def _cut(text: str) -> str:

@@ -277,7 +277,9 @@ class Making(QObject):
     def _captured(self) -> tuple[KeptState, float | None] | None:
         """What is on screen, and how large its text is. None where it cannot be a step, and a sentence says why."""
         try:
-            state = captured(self._sessions.present())
+            present, loaded = self._sessions.present(), self._session.state.results.loaded
+            is_open = loaded is not None and loaded.info.reference == present.document.checkpoint
+            state = captured(present, loaded.info.family if loaded is not None and is_open else "")
         except ValueError as error:
             self._say("warning", f"What is on screen cannot be a step: {str(error).rstrip('.')}.")
             return None

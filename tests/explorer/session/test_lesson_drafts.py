@@ -86,6 +86,14 @@ def test_what_only_ones_own_session_has_is_no_part_of_a_step() -> None:
         captured(replace(STATE, document=Document(checkpoint="/home/somebody/model")))
 
 
+def test_a_step_has_the_picture_or_the_text_that_its_model_reads() -> None:
+    both = Document(checkpoint="vit-quickdraw", text="Tom and Anna went", picture="sample:fish-1", chat=False)
+    seen = captured(replace(STATE, document=both), "vision").document
+    assert (seen.text, seen.picture) == ("", "sample:fish-1")
+    read = captured(replace(STATE, document=replace(both, checkpoint="story-gpt")), "causal").document
+    assert (read.text, read.picture) == ("Tom and Anna went", "")
+
+
 def test_undo_takes_back_what_belongs_together() -> None:
     drafting = Drafting(Draft())
     for title in ("T", "Th", "The"):
