@@ -44,6 +44,8 @@ from models.protocol.flow import (
     ProjectionBox,
     SumBox,
 )
+from models.protocol.skip import head_skip
+from models.protocol.values import Site
 
 _NOTHING = read_only(np.zeros(0, np.float32))
 
@@ -167,7 +169,16 @@ def _(draft: HeadsDraft, here: Position) -> Box:
         head_dim=site.head_dim,
         weights=copied(weights),
         norms=read_only(np.sqrt(np.square(joined).sum(axis=1))),
+        off=here.block.once(("off", id(draft)), lambda: _heads_off(draft.site.site, here)),
     )
+
+
+def _heads_off(site: Site, here: Position) -> tuple[int, ...]:
+    """The heads of which nothing is written."""
+    run = here.run
+    on, predicting = run.trace.interventions, run.model.info.predicting_stack
+    skips = [head_skip(on, site.ref, head, predicting) for head in range(site.heads)]
+    return tuple(head for head, skip in enumerate(skips) if skip is not None and skip.fill == "zero")
 
 
 def _joined(draft: HeadsDraft, here: Position, x: AttentionInputs, weights: Tensor, read: np.ndarray) -> np.ndarray:
@@ -232,12 +243,16 @@ def _(draft: OutputDraft, here: Position) -> Box:
         parts = given.to(weight.device).reshape(heads, 1, -1)  # (heads, 1, value_dim)
         writes = torch.bmm(parts, by_head.reshape(heads, parts.shape[-1], -1))[:, 0]  # (heads, width)
         norms = copied(torch.linalg.vector_norm(writes, dim=-1))
+    off = _is_off(here, draft.part)
+    if off and norms is not None:
+        norms = read_only(np.zeros_like(norms))
     return OutputBox(
         **common,
         rows=int(weight.shape[0]),
         columns=int(weight.shape[1]),
         bias=getattr(module, "bias", None) is not None,
         norms=norms,
+        off=off,
     )
 
 

@@ -173,6 +173,7 @@ class HeadsBox(Box):
     head_dim: int
     weights: np.ndarray  # (heads, keys) of this position's row
     norms: np.ndarray  # (heads,) of each head's output
+    off: tuple[int, ...] = ()  # heads of which nothing is written, for they or all of their attention are switched off
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -183,6 +184,7 @@ class OutputBox(Box):
     columns: int
     bias: bool
     norms: np.ndarray | None  # (heads,) of what each head writes; None where W_O is no single matrix
+    off: bool = False  # nothing of it is added to the stream
 
 
 class Neuron(NamedTuple):

@@ -10,7 +10,7 @@ from PySide6.QtCore import QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QImage, QPainter, QPen
 
 from explorer.panels.flow.block_layout import NAMES, PAD, BlockLayout, strip_height
-from explorer.panels.flow.box_text import Around, fitting, neuron_name, title, ways_to_say
+from explorer.panels.flow.box_text import Around, fitting, is_off, neuron_name, title, ways_to_say
 from explorer.panels.flow.model_paint import part_colour, tinted
 from explorer.panels.flow.stripes import draw_stripes
 from explorer.text_size import wide
@@ -60,8 +60,7 @@ class BoxPainter:
             colour = part_colour(theme, box.part)
         elif isinstance(box, ProjectionBox):
             colour = QColor({"q": theme.query, "k": theme.key}.get(box.makes, theme.border_strong))
-        is_off = getattr(box, "off", False)
-        style = Qt.PenStyle.DashLine if is_off else Qt.PenStyle.SolidLine
+        style = Qt.PenStyle.DashLine if is_off(box) else Qt.PenStyle.SolidLine
         painter.setPen(QPen(colour, wide(1.6 if writes or isinstance(box, ProjectionBox) else 1.0), style))
         painter.setBrush(QColor(theme.surface_alt))
         painter.drawRoundedRect(rect.adjusted(0.5, 0.5, -0.5, -0.5), _CORNER, _CORNER)
@@ -89,7 +88,7 @@ class BoxPainter:
         painter.drawText(second, _LEFT, isolated(words))
         label = self.pill(number)
         if label:
-            self._pill(painter, self.pill_rect(number), label, bool(getattr(box, "off", False)))
+            self._pill(painter, self.pill_rect(number), label, is_off(box))
 
     def _words_end(self, number: int, rect: QRectF, box: Box) -> float:
         """Where there is no more room in the second line: switches stand in the first."""
@@ -148,10 +147,14 @@ class BoxPainter:
         for head in range(box.heads):
             slot = self.layout.head_rect(number, head, box.heads)
             strip = QRectF(slot.left(), slot.top(), slot.width(), strip_height(self.layout.line, self.layout.tight))
-            painter.setPen(QPen(QColor(self.theme.border), 1))
+            written = head not in box.off
+            painter.setPen(
+                QPen(QColor(self.theme.border), 1, Qt.PenStyle.SolidLine if written else Qt.PenStyle.DashLine)
+            )
             painter.setBrush(QColor(self.theme.surface))
             painter.drawRect(strip.adjusted(-0.5, -0.5, 0.5, 0.5))
-            painter.drawImage(strip, weights_image(box.weights[head], round(strip.width()), self.theme))
+            if written:
+                painter.drawImage(strip, weights_image(box.weights[head], round(strip.width()), self.theme))
             chosen = head == self.head_of(box)
             painter.setFont(self.bold if chosen else self.font)
             painter.setPen(QColor(self.theme.query if chosen else self.theme.text_dim))

@@ -67,6 +67,16 @@ def title(box: Box) -> str:
     return box.kind or short_name(box.module)
 
 
+def is_off(box: Box) -> bool:
+    """Whether an intervention has switched all of it off."""
+    match box:
+        case HeadsBox(off=heads):
+            return len(heads) == box.heads
+        case NormBox() | OutputBox() | FeedForwardBox():
+            return box.off
+    return False
+
+
 def said(box: Box, around: Around) -> str:
     """What is said of a box beside or below its title."""
     return ways_to_say(box, around)[0]
@@ -89,11 +99,18 @@ def ways_to_say(box: Box, around: Around) -> tuple[str, ...]:
                 "of encoder",
             )
         case HeadsBox(heads=heads, key_heads=key_heads):
+            if is_off(box):
+                return f"weights for “{around.word}”, switched off: nothing of them is written", "switched off"
             shared = f"; {counted(key_heads, 'key head')}" if key_heads < heads else ""
             full = f"each head's row of weights for “{around.word}”{shared}"
+            if box.off:
+                which = ", ".join(map(str, box.off))
+                heads_off = f"{'heads' if len(box.off) > 1 else 'head'} {which} switched off"
+                return f"{full}; {heads_off}", heads_off
             return full, f"the rows of weights for “{around.word}”", f"weights for “{around.word}”"
         case OutputBox(rows=rows, columns=columns):
-            sizes, writes = f"{rows:,} → {columns:,}", _writes(around.wrote(box.part))
+            sizes = f"{rows:,} → {columns:,}"
+            writes = "switched off" if box.off else _writes(around.wrote(box.part))
             return "; ".join(filter(None, (sizes, writes))), writes or sizes
         case FeedForwardBox():
             return _of_network(box, around)
@@ -173,7 +190,9 @@ def head_tooltip(box: HeadsBox, output: OutputBox | None, head: int, words: Sequ
     word = f"“{words[best]}”" if best < len(words) else f"position {best}"
     lines = [f"head {head}: most on {word}, {value_text(float(row[best]))}"]
     lines.append(f"output of norm {value_text(float(box.norms[head]))}")
-    if output is not None and output.norms is not None and head < len(output.norms):
+    if head in box.off:
+        lines.append("switched off: nothing of it is written")
+    elif output is not None and output.norms is not None and head < len(output.norms):
         lines.append(f"through W_O it writes {value_text(float(output.norms[head]))}")
     return "\n".join(lines)
 

@@ -31,7 +31,7 @@ def columns_of(box: Box, keys: Sequence[str]) -> tuple[Column, ...]:
             best = weights.argmax(axis=1)
             names = [keys[int(k)] if int(k) < len(keys) else str(int(k)) for k in best]
             return (
-                Column("head", range(heads)),
+                Column("head", [f"{head}, off" if head in box.off else head for head in range(heads)]),
                 Column("attends most to", names),
                 Column("weight", weights.max(axis=1)),
                 Column("norm of its output", norms),

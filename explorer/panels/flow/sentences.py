@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from explorer.panels.flow.box_text import Around, said, short_name, through, title
+from explorer.panels.flow.box_text import Around, is_off, said, short_name, through, title
 from explorer.panels.flow.model_scene import OutputGroup, Place, StackScene
 from explorer.panels.flow.recurrent_scene import RecurrentScene
 from explorer.widgets.number_text import added, counted, signed, value_text
@@ -114,6 +114,8 @@ def box_sentence(view: BlockView, number: int, around: Around, keys: Sequence[st
             return f"{title(box)}: {sizes} makes {what}: {columns:,} numbers for {word}."
         case HeadsBox():
             return _of_heads(box, around, keys, head)
+        case OutputBox(off=True):
+            return "Attention is switched off: W_O adds nothing to the residual stream."
         case OutputBox(rows=rows, columns=columns):
             wrote = around.wrote(box.part)
             norm = f", a vector of norm {value_text(wrote)}" if wrote is not None else ""
@@ -148,8 +150,11 @@ def _of_heads(box: HeadsBox, around: Around, keys: Sequence[str], head: int) -> 
     row = box.weights[chosen]
     best = int(np.argmax(row))
     word = f"“{keys[best]}”" if best < len(keys) else f"position {best}"
+    if is_off(box):
+        return "Attention is switched off: its heads still have weights, but nothing of them is written."
     many = f"{counted(box.heads, 'head')} mix the values of {counted(len(row), 'token')} for “{around.word}”"
-    return f"{many}: head {chosen} takes most from {word}, {value_text(float(row[best]))}."
+    off = ", but is switched off" if chosen in box.off else ""
+    return f"{many}: head {chosen} takes most from {word}, {value_text(float(row[best]))}{off}."
 
 
 def _of_network(box: FeedForwardBox, around: Around) -> str:

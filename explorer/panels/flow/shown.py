@@ -32,6 +32,7 @@ from models.protocol.information import Unit, from_nats
 from models.protocol.prediction import PredictionView
 from models.protocol.running import Ran
 from models.protocol.sentence import SentenceView
+from models.protocol.skip import head_skip
 from models.protocol.values import Candidate, SiteRef, Token
 
 _ROWS = 4
@@ -109,6 +110,11 @@ def arcs_of(state: State, scene: ModelScene) -> Arcs | None:
         return None
     if isinstance(view, RowView) and view.request.query != state.selection.query:
         return None
+    loaded, ran = state.results.loaded, state.ran
+    if loaded is not None and ran is not None:
+        on, predicting = ran.inputs.interventions, loaded.info.predicting_stack
+        if head_skip(on, site.ref, state.selection.head, predicting) is not None:
+            return None  # of its own weights nothing is carried
     weights, keys = row_of(view, state.selection.query)[0], key_stack(state, scene)
     return Arcs(weights, keys) if len(weights) == len(scene.stacks[keys].labels) else None
 

@@ -8,12 +8,23 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from explorer.panels.flow.box_text import Around, neuron_name
+from explorer.panels.flow.box_text import Around, head_tooltip, neuron_name, ways_to_say
 from explorer.panels.flow.model_scene import LaneLabel, ModelScene, OutputGroup, OutputRow, Place, StackScene
+from explorer.panels.flow.numbers import columns_of
 from explorer.panels.flow.play_steps import play_steps, recurrent_steps
 from explorer.panels.flow.recurrent_scene import RecurrentScene
 from explorer.panels.flow.sentences import block_sentence, box_sentence, input_sentence, output_sentence
-from models.protocol.flow import Expert, FeedForwardBox, ModuleBox, Neuron, NormBox, RecurrentFlow, SumBox
+from models.protocol.flow import (
+    Expert,
+    FeedForwardBox,
+    HeadsBox,
+    ModuleBox,
+    Neuron,
+    NormBox,
+    OutputBox,
+    RecurrentFlow,
+    SumBox,
+)
 from tests.explorer.panels.flow.made import WORDS, block_view, boxes, flow_view
 
 AROUND = Around("went", "to", (("attention", 2.0), ("feed_forward", 8.0)))
@@ -49,6 +60,25 @@ def test_an_rms_norm_has_no_mean_and_one_that_is_off_says_so():
     assert said(0, view).startswith("RMS norm: root mean square ")
     assert "mean 0" not in said(0, view)
     assert said(0, view).endswith("Its gain is switched off.")
+
+
+def test_attention_that_is_switched_off_says_so():
+    made = list(boxes())
+    heads, output = made[4:6]
+    assert isinstance(heads, HeadsBox)
+    assert isinstance(output, OutputBox)
+    made[4:6] = silent, written = replace(heads, off=(0, 1, 2, 3)), replace(output, off=True)
+    view = block_view(made=tuple(made))
+    assert "switched off" in said(4, view)
+    assert "takes most" not in said(4, view)
+    assert said(5, view) == "Attention is switched off: W_O adds nothing to the residual stream."
+    assert ways_to_say(silent, AROUND)[1] == "switched off"
+    assert ways_to_say(written, AROUND)[0].endswith("switched off")
+    made[4:6] = one, _ = replace(heads, off=(1,)), output
+    assert said(4, block_view(made=tuple(made))).endswith("0.600, but is switched off.")
+    assert ways_to_say(one, AROUND)[0].endswith("; head 1 switched off")
+    assert "nothing of it is written" in head_tooltip(one, output, 1, WORDS)
+    assert list(columns_of(one, WORDS)[0].values) == [0, "1, off", 2, 3]
 
 
 def test_projections_heads_and_output():
