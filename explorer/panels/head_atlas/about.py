@@ -83,18 +83,19 @@ def _counted(ran: Ran, stack: str) -> str:
 def _largest(state: State, ran: Ran, view: AtlasView, stack: str) -> str:
     """The largest weight of all, where no square of a picture stands for the mean of many.
 
-    A row with one visible key has 1 there whatever the head does, so it is left out.
+    A row with one visible key has 1 there whatever the head does: it is left out, and that is said.
     """
     places = tuple(i for i, site in enumerate(ran.sites) if site.stack == stack)
     if view.request.pooling == "mean" and view.cell > 1:
         return ""
-    peaks = _peaks(view, places)
+    peaks, leaves_out = _peaks(view, places)
     if not peaks.any():
         return ""
     row, head = divmod(int(peaks.argmax()), peaks.shape[1])
     so_far = "" if view.done == 1 else " so far"
+    among = "Among rows with more than one visible key, the" if leaves_out else "The"
     said = (
-        f"The brightest cell{so_far} is a weight of {value_text(float(peaks[row, head]))}, in layer "
+        f"{among} largest weight{so_far} is {value_text(float(peaks[row, head]))}, in layer "
         f"{ran.sites[places[row]].layer}, head {head}"
     )
     chosen = next((row for row, i in enumerate(places) if ran.sites[i].ref == state.selection.site), -1)
@@ -107,13 +108,15 @@ def _largest(state: State, ran: Ran, view: AtlasView, stack: str) -> str:
 
 
 @lru_cache(maxsize=2)  # asked for again and again while the (i) is open
-def _peaks(view: AtlasView, places: tuple[int, ...]) -> np.ndarray:
-    """The largest weight of each head in a row with a choice, (layers, heads); 0 where it has not come."""
+def _peaks(view: AtlasView, places: tuple[int, ...]) -> tuple[np.ndarray, bool]:
+    """The largest weight of each head in a row with a choice, (layers, heads), 0 where it has not come; and whether
+    there are rows without one.
+    """
     images, masked = view.images[list(places)], view.masked[list(places)]
     if not images.size:
-        return np.zeros((0, 0))
+        return np.zeros((0, 0)), False
     weights = np.nan_to_num(images)
     visible = ~(np.isnan(images) | masked)
-    has_choice = visible.sum(axis=3, keepdims=True) > 1  # (layers, heads, rows, 1)
-    peaks: np.ndarray = np.where(has_choice, weights, 0).max(axis=(2, 3))
-    return peaks
+    count = visible.sum(axis=3, keepdims=True)  # (layers, heads, rows, 1)
+    peaks: np.ndarray = np.where(count > 1, weights, 0).max(axis=(2, 3))
+    return peaks, bool((count == 1).any())

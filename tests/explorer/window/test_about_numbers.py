@@ -144,7 +144,7 @@ def test_all_heads(shown):
     assert f"{len(sites[0][1])} across" in said
     # of rows with a choice: a first row that sees itself alone has 1 in every head
     chooses = {ref: weights[:, (weights[0] > 0).sum(axis=1) > 1] for ref, weights in sites}
-    near(max(float(weights.max()) for weights in chooses.values()), said, "is a weight of {}, in layer")
+    near(max(float(weights.max()) for weights in chooses.values()), said, "largest weight is {}, in layer")
     if len(sites) > 1:
         near(float(chooses[state.selection.site][state.selection.head].max()), said, "reaches {}.")
 

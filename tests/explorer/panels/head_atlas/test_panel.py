@@ -13,6 +13,7 @@ from explorer.panels.head_atlas.panel import HeadAtlasPanel, without_margin
 from explorer.session.hover import NOTHING, Pointed
 from explorer.session.intents import SelectHead, SetView
 from explorer.session.state import State
+from explorer.widgets.number_text import value_text
 from models.protocol.atlas import AtlasRequest, AtlasView
 from models.protocol.values import Pooling, SiteRef
 from tests.explorer.session import answers
@@ -220,3 +221,21 @@ def test_padding_is_faint_in_every_thumbnail(qtbot, side):
                 y = round(rect.top() + (query + 0.5) * rect.height() / 4)
                 same = before.pixelColor(x, y) == after.pixelColor(x, y)
                 assert same == (query not in padded and key not in padded)
+
+
+def test_the_largest_weight_is_named_with_what_it_leaves_out(panel, session):
+    """The first row of a causal map has one key, and 1.00 there: that is not the largest of what is chosen between."""
+    lower = np.tril(np.ones((4, 4), bool))
+    view = atlas()
+    images = np.where(lower, view.images, np.nan).astype(np.float32)
+    images[:, :, 0, 0] = 1.0
+    session.arrive(replace(view, images=images, masked=np.broadcast_to(~lower, (8, 1, 4, 4))))
+    chosen = np.where(np.tril(np.ones((4, 4)), 0)[None, None, 1:] > 0, images[:, :, 1:], 0)
+    layer, head = divmod(int(chosen.reshape(64, -1).max(axis=1).argmax()), 8)
+    said = " ".join(panel.about(session.state).sentences)
+    largest = value_text(float(chosen.max()))
+    assert f"Among rows with more than one visible key, the largest weight is {largest}, in layer {layer}," in said
+    assert f"layer {layer}, head {head}" in said
+    session.arrive(atlas(masked=masked_like(view.images)))
+    assert "Among rows" not in " ".join(panel.about(session.state).sentences)
+    assert "The largest weight is " in " ".join(panel.about(session.state).sentences)
