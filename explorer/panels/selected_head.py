@@ -40,11 +40,11 @@ def wanted_head(state: State) -> HeadRequest | RowRequest | None:
 
 
 def selected_head_request(state: State) -> HeadRequest | None:
-    """All weights of the selected head; None before anything has run, and of a long text."""
-    ran, site = state.ran, state.site
+    """What a script of the selected head and cell is asked by; None before anything has run, and of a long text."""
+    ran, site, chosen = state.ran, state.site, state.selection
     if ran is None or site is None or site.is_long:
         return None
-    return HeadRequest(run=ran.run, site=site.ref, head=state.selection.head)
+    return HeadRequest(run=ran.run, site=site.ref, head=chosen.head, cell=(chosen.query, chosen.key))
 
 
 def selected_cell_request(state: State) -> CellRequest | None:

@@ -21,6 +21,7 @@ class HeadRequest(HeadOfRunRequest):
     answered_by: ClassVar[str] = "models.views.head:answer"
     printed_by: ClassVar[str] = "models.scripts.head:write"
     words: bool = False  # whether weights between words are wanted beside those between tokens
+    cell: tuple[int, int] | None = None  # (query, key) that a script prints first; views do not depend on it
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -25,12 +25,14 @@ _GIVEN = {"encoder": "encoder_attentions", "decoder": "decoder_attentions", "cro
 
 def write(request: HeadRequest, context: Context) -> Script:
     run = context.run(request.run)
-    return head_script(run.model, run.trace, request.site, request.head)
+    return head_script(run.model, run.trace, request.site, request.head, request.cell)
 
 
 @torch.no_grad()
-def head_script(model: Model, trace: Trace, site: SiteLike, head: int) -> Script:
-    """The lines end with `weights`, (queries, keys).
+def head_script(model: Model, trace: Trace, site: SiteLike, head: int, cell: tuple[int, int] | None = None) -> Script:
+    """The lines end with `weights`, (queries, keys), and print some of the row of `cell` (query, key), that one first.
+
+    Without a `cell` they are the largest of the last row.
 
     Raises:
         IndexError: there is no such head.
@@ -43,9 +45,10 @@ def head_script(model: Model, trace: Trace, site: SiteLike, head: int) -> Script
     else:
         _by_model(script, found)
     weights = attention.weights(found.x, Part([head]))[0, 0].cpu()  # (queries, keys)
-    query = weights.shape[0] - 1
+    query, *first = cell or (weights.shape[0] - 1,)
     script.line("print(weights)")
-    for key in weights[query].topk(min(_SHOWN, weights.shape[1])).indices.tolist():
+    largest = weights[query].topk(min(_SHOWN, weights.shape[1])).indices.tolist()
+    for key in list(dict.fromkeys([*first, *largest]))[:_SHOWN]:
         script.remark(f"{found.query_word(query)} attends to {found.key_word(key)}")
         script.show(f"weight of ({query}, {key})", f"weights[{query}, {key}]", float(weights[query, key]))
     return script

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from models.protocol.decoding import DecodeStepRequest, DecodeStepView
 from models.protocol.decoding_settings import DecodeSettings
 from models.protocol.errors import InputError
 from models.protocol.flow import BlockRequest, BlockView
-from models.protocol.head import HeadRequest
+from models.protocol.head import HeadRequest, HeadView
 from models.protocol.interventions import Scale
 from models.protocol.positions import PositionsRequest, PositionsView
 from models.protocol.prediction import PredictionRequest, PredictionView
@@ -253,3 +254,18 @@ def test_a_head_request_of_the_window(gpt) -> None:
     ran = forward(gpt, tiny.SENTENCE)
     code = script(gpt, HeadRequest(run=2, site=ran.sites[2].ref, head=3))
     assert "out.attentions[2][0, 3]" in code
+
+
+def test_the_script_of_a_head_prints_the_cell_that_is_selected(gpt, tmp_path: Path) -> None:
+    """First, and then the largest of its row: not of the last one."""
+    ran = forward(gpt, tiny.SENTENCE)
+    query = ran.sites[2].queries - 3
+    request = HeadRequest(run=ran.run, site=ran.sites[2].ref, head=3, cell=(query, 1))
+    found = printed({"head": script(gpt, request)}, tmp_path)
+    check(found)
+    view = ask(gpt, replace(request, cell=None))
+    assert isinstance(view, HeadView)
+    largest = [key for key in view.weights[query].argsort()[::-1].tolist() if key != 1][:2]
+    assert [line.name for line in found["head"]] == [f"weight of ({query}, {key})" for key in (1, *largest)]
+    shown = [line.shown for line in found["head"]]
+    assert shown == pytest.approx([float(view.weights[query, key]) for key in (1, *largest)], abs=1e-6)
