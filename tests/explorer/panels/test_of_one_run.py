@@ -5,18 +5,40 @@ After another token, another checkpoint, a new text, undo and an intervention.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
+import transformers
 
+from explorer.panels.base import Panel
+from explorer.panels.flow.box_text import ways_to_say
 from explorer.panels.flow.panel import FlowPanel
-from explorer.session.intents import OpenCheckpoint, SelectHead, SelectQuery, SetText, SetView
+from explorer.panels.head_map.panel import HeadMapPanel
+from explorer.session.intents import (
+    OpenCheckpoint,
+    PutIntervention,
+    SelectCell,
+    SelectHead,
+    SelectQuery,
+    SetText,
+    SetView,
+)
 from explorer.window.window import MainWindow
-from models.protocol.flow import OutputBox
+from models.files.catalogue import WEIGHTS
+from models.protocol.flow import BlockRequest, HeadsBox, OutputBox
+from models.protocol.head import HeadView
+from models.protocol.loading import LoadRequest
+from models.protocol.request import Lane, Result
+from models.protocol.running import ForwardRequest, Ran
+from models.protocol.scripts import ScriptView
+from models.protocol.skip import Skip
 from models.protocol.values import SiteRef
 from tests.explorer.independent import facts_of
-from tests.explorer.real_window import EXAMPLE, opened_window, panel_of, settle
+from tests.explorer.real_window import EXAMPLE, opened_window, panel_of, settle, wait_until
+from tests.models.scripts.running import printed
 
 SITE = SiteRef("decoder", 5)
 CLOSE = 5e-4 + 1e-5
@@ -70,3 +92,169 @@ def test_the_table_of_numbers_follows_what_is_shown(window):
     session.dispatch(OpenCheckpoint("story-bert"))
     settle(window)
     agrees(f"bert.encoder.layer.{session.state.selection.site.layer}.attention.output.dense", "story-bert")
+
+
+def ran_in(window: MainWindow) -> Ran:
+    ran = window.session.state.ran
+    assert ran is not None
+    return ran
+
+
+def written_by(window: MainWindow, skips: tuple[Skip, ...]) -> dict[str, np.ndarray]:
+    """What each module of transformers' own story-gpt gives for the tokens on screen, with heads or attention off."""
+    ids = torch.tensor([[token.id for token in ran_in(window).tokens]])
+    model = transformers.AutoModelForCausalLM.from_pretrained(WEIGHTS / "story-gpt", attn_implementation="eager")
+    model = model.float().eval()
+    found: dict[str, np.ndarray] = {}
+    for skip in skips:
+        attention = model.transformer.h[skip.site.layer].attn
+
+        def without(_module: object, given: tuple[torch.Tensor], skip: Skip = skip) -> tuple[torch.Tensor]:
+            kept = given[0].clone().unflatten(-1, (8, -1))
+            kept[:, :, slice(None) if skip.unit is None else skip.unit] = 0
+            return (kept.flatten(-2),)
+
+        attention.c_proj.register_forward_pre_hook(without)
+        if skip.unit is None:  # nor is its bias added
+            attention.c_proj.register_forward_hook(lambda _module, _given, out: torch.zeros_like(out))
+    for name, module in model.named_modules():
+        if name.endswith("c_proj"):
+            module.register_forward_hook(lambda _m, _g, out, name=name: found.update({name: out[0].detach().numpy()}))
+    with torch.no_grad():
+        found["logits"] = model(input_ids=ids).logits[0].numpy()
+    return found
+
+
+def heads_and_output(window: MainWindow) -> tuple[HeadsBox, OutputBox]:
+    view = panel_of(window, FlowPanel).body.block.view
+    assert view is not None
+    heads = next(box for box in view.boxes if isinstance(box, HeadsBox))
+    return heads, next(box for box in view.boxes if isinstance(box, OutputBox))
+
+
+def test_switched_off_attention_looks_switched_off_in_flow(window):
+    """One head, then all of them: no arc is drawn of a head that carries nothing, and its boxes say so."""
+    session, body = window.session, panel_of(window, FlowPanel).body
+
+    def has_arcs() -> bool:
+        return body.model.arcs is not None
+
+    assert has_arcs()
+    for skip, off in ((Skip("head", SITE, 5), (5,)), (Skip("attention", SITE), tuple(range(8)))):
+        session.dispatch(PutIntervention(skip))
+        settle(window)
+        heads, output = heads_and_output(window)
+        assert heads.off == off
+        assert output.off == (skip.part == "attention")
+        assert not has_arcs()
+        expected = written_by(window, session.state.ran.inputs.interventions)
+        at = session.state.selection.query
+        np.testing.assert_allclose(output.after, expected["transformer.h.5.attn.c_proj"][at], atol=1e-5)
+        picture = body.block.painter_of(body.block.layout_now())
+        assert "switched off" in ways_to_say(heads, picture.around)[0]
+        session.dispatch(PutIntervention(replace(skip, on=True)))
+        settle(window)
+        assert heads_and_output(window)[0].off == ()
+        assert has_arcs()
+
+
+class Slow:
+    """Keeps the engine's answers to a lane until they are let go, as a large model would."""
+
+    def __init__(self, window: MainWindow, lane: Lane) -> None:
+        self._bridge, self._lane = window.bridge, lane
+        self._kept: list[Result] = []
+        self._receive = window.bridge._receive
+        setattr(self._bridge, "_receive", self._take)  # noqa: B010
+
+    def _take(self, result: Result) -> None:
+        if result.request.lane == self._lane:
+            self._kept.append(result)
+        else:
+            self._receive(result)
+
+    @property
+    def has_one(self) -> bool:
+        return bool(self._kept)
+
+    def let_go(self) -> None:
+        setattr(self._bridge, "_receive", self._receive)  # noqa: B010
+        for result in self._kept:
+            self._receive(result)
+
+
+def veiled(window: MainWindow) -> set[str]:
+    return {panel.name for panel in window.findChildren(Panel) if panel.isVisible() and panel.is_veiled}
+
+
+def row_in_flow(window: MainWindow) -> np.ndarray:
+    arcs = panel_of(window, FlowPanel).body.model.arcs
+    assert arcs is not None
+    return arcs.weights
+
+
+def check_row(window: MainWindow, name: str = "story-gpt") -> None:
+    """The row that Flow draws as arcs, and the one that Next says, are of the run, head and token named."""
+    settle(window)
+    facts, chosen = facts_of(name, ran_in(window)), window.session.state.selection
+    assert chosen.site is not None
+    np.testing.assert_allclose(row_in_flow(window), facts.weights[chosen.site][chosen.head, chosen.query], atol=1e-5)
+    assert not veiled(window)
+
+
+def test_figures_of_the_run_before_are_pale_until_the_next_is_here(window):
+    """A new text, undo, another checkpoint, an intervention: then the right numbers, and nothing pale."""
+    session, panel = window.session, panel_of(window, FlowPanel)
+    session.dispatch(SelectQuery(10))
+    check_row(window)
+    before = session.state.ran
+    steps: list[tuple[Callable[[], object], Lane, str]] = [
+        (lambda: session.dispatch(SetText("Ben sat. Sue gave")), ForwardRequest.lane, "story-gpt"),
+        (session.undo, ForwardRequest.lane, "story-gpt"),
+        (lambda: session.dispatch(OpenCheckpoint("story-bert")), LoadRequest.lane, "story-bert"),
+        (session.undo, LoadRequest.lane, "story-gpt"),
+    ]
+    for step, lane, name in steps:
+        hint, cell, run = panel.body.sentence.text(), session.state.selection, session.state.ran
+        slow = Slow(window, lane)
+        step()
+        wait_until(lambda: "flow" in veiled(window) and slow.has_one)  # noqa: B023
+        wait_until(lambda: {"flow", "next", "trust", "input"} <= veiled(window))
+        assert session.state.ran is run
+        assert session.state.selection == cell  # of the run that is drawn: not that of the text to come
+        assert panel.body.sentence.text() == hint
+        slow.let_go()
+        check_row(window, name)
+    assert session.state.ran.tokens == before.tokens
+    assert session.state.selection.query == 10
+
+
+def test_the_block_before_is_pale_while_the_next_is_computed(window):
+    session, panel = window.session, panel_of(window, FlowPanel)
+    slow = Slow(window, BlockRequest.lane)
+    session.dispatch(SelectQuery(9))
+    wait_until(lambda: panel.is_veiled)
+    slow.let_go()
+    settle(window)
+    assert not panel.is_veiled
+    _, output = heads_and_output(window)
+    expected = facts_of("story-gpt", session.state.ran).outputs["transformer.h.5.attn.c_proj"][9]
+    np.testing.assert_allclose(output.after, expected, atol=1e-5)
+
+
+def test_the_script_of_head_prints_the_cell_that_is_selected(qapp, tmp_path):
+    """story-next, from “He” to “Tom”."""
+    with opened_window("story-next", "", "heads") as window:
+        session = window.session
+        words = [token.text for token in ran_in(window).tokens]
+        query, key = words.index("He"), words.index("Tom")
+        session.dispatch(SelectCell(query, key))
+        settle(window)
+        panel_of(window, HeadMapPanel).show_script()
+        wait_until(lambda: session.state.results.of(ScriptView) is not None)
+        view, script = session.state.results.of(HeadView), session.state.results.of(ScriptView)
+        assert view is not None
+        assert script is not None
+        line = printed({"head": script.code}, tmp_path)["head"][0]
+        assert line.name == f"weight of ({query}, {key})"
+        assert line.computed == pytest.approx(float(view.weights[query, key]), abs=1e-6)
