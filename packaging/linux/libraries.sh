@@ -43,12 +43,18 @@ libxcb-xkb.so.1         libxcb-xkb1             libxcb
 libxkbcommon.so.0       libxkbcommon0           libxkbcommon
 libxkbcommon-x11.so.0   libxkbcommon-x11-0      libxkbcommon-x11
 '
-# Of the tests.
+# Of the tests: what moves the pointer, and programs.
+test_libraries='
+libXtst.so.6            libxtst6                libxtst
+'
 programs='
 xvfb-run                xvfb                    xorg-server-xvfb
 xauth                   xauth                   xorg-xauth
 git                     git                     git
 '
+
+tests=''
+[ "${1:-}" != --tests ] || tests=yes
 
 if command -v apt-get >/dev/null; then manager=apt
 elif command -v dnf >/dev/null; then manager=dnf
@@ -73,7 +79,7 @@ want() {
 PATH=$PATH:/sbin:/usr/sbin
 found=$(
     ldconfig -p 2>/dev/null | while read -r name rest; do
-        case $name in libEGL*|libGL*|libX11*|libdbus*|libfont*|libfree*|libg*|libwayland*|libxcb*|libxkb*)
+        case $name in libEGL*|libGL*|libX*|libdbus*|libfont*|libfree*|libg*|libwayland*|libxcb*|libxkb*)
             [ -e "${rest##*=> }" ] && printf '%s\n' "$name" ;;
         esac
     done
@@ -90,6 +96,7 @@ $library
     esac
 done <<END
 $libraries
+${tests:+$test_libraries}
 END
 
 # has_font PATTERN: whether a file of such a name is in a folder that fontconfig reads.
@@ -100,7 +107,7 @@ has_font() {
     return 1
 }
 has_font '*.[to]t[fc]' || want 'font(dejavusans)' fonts-dejavu-core ttf-dejavu
-if [ "${1:-}" = --tests ]; then
+if [ -n "$tests" ]; then
     has_font 'DejaVuSans.ttf' || want 'font(dejavusans)' fonts-dejavu-core ttf-dejavu
     has_font 'NotoSans-*.ttf' || want 'font(notosans)' fonts-noto-core noto-fonts
     while read -r program debian arch; do

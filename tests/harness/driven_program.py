@@ -10,6 +10,7 @@ import json
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +18,7 @@ import psutil
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
 
 from explorer import app
 from explorer.session import intents
@@ -26,6 +27,7 @@ from tests.explorer.answering import open_dialogs
 
 OUT = sys.stdout
 POLL = 1  # ms
+BEAT = 20  # ms
 MOST_LOOKS = 2000
 
 
@@ -44,11 +46,35 @@ class Asked(QObject):
         os._exit(1)  # whoever asks is gone
 
 
+class Heart(QTimer):
+    """Beats in the window's thread; between two beats that thread was busy with something else."""
+
+    def __init__(self, parent: QObject) -> None:
+        super().__init__(parent)
+        self._last, self._worked = time.monotonic(), time.thread_time()
+        self._longest = [0.0, 0.0]
+        self.timeout.connect(self.beat)
+        self.start(BEAT)
+
+    def beat(self) -> None:
+        now, worked = time.monotonic(), time.thread_time()
+        gap = now - self._last, worked - self._worked
+        self._longest = [max(one, other) for one, other in zip(self._longest, gap, strict=True)]
+        self._last, self._worked = now, worked
+
+    def silence(self) -> list[float]:
+        """The longest since it was asked for last: in seconds, and in seconds of work of this thread alone."""
+        self.beat()
+        longest, self._longest = self._longest, [0.0, 0.0]
+        return longest
+
+
 class Driven(windows.MainWindow):
     closed_at: list[str] | None = None
 
     def start(self, *given: object) -> None:
         super().start(*given)
+        self.heart = Heart(self)
         self.asked = Asked()
         self.asked.line.connect(self.do, Qt.ConnectionType.QueuedConnection)
         threading.Thread(target=self.asked.listen, daemon=True).start()
@@ -109,6 +135,31 @@ class Driven(windows.MainWindow):
         super().closeEvent(event)
 
 
+def spots(window: Driven, name: str) -> list[list[Any]]:
+    """Left, top, width and height on the screen, and class, of every widget of a panel of which something shows.
+
+    Without a name those of the window itself: menus, top bar, input, the tabs of the panels.
+    """
+    host = window.dock_host
+    roots = [window.menuBar(), window.top_bar, window.input, *host.tab_bars()] if not name else [window.panel(name)]
+    found = []
+    for root in roots:
+        for widget in (root, *root.findChildren(QWidget)):
+            seen = widget.visibleRegion().boundingRect()
+            if widget.window() is root.window() and seen.width() > 4 and seen.height() > 4:
+                at = widget.mapToGlobal(seen.topLeft())
+                found.append([at.x(), at.y(), seen.width(), seen.height(), type(widget).__name__])
+    return found
+
+
+def tip() -> list[int] | None:
+    """Where on the screen the tooltip is, if one is open."""
+    for shown in QApplication.topLevelWidgets():
+        if shown.objectName() == "qtooltip_label" and shown.isVisible():
+            return list(shown.geometry().getRect())  # type: ignore[call-overload, no-any-return]
+    return None
+
+
 def memory() -> float:
     """Megabytes that the process holds."""
     held: int = psutil.Process().memory_info().rss
@@ -132,6 +183,8 @@ TOOLS = {
     "QTest": QTest,
     "Qt": Qt,
     "memory": memory,
+    "spots": spots,
+    "tip": tip,
     "keys": keys,
     "later": later,
     "open_dialogs": open_dialogs,
