@@ -45,6 +45,9 @@ def first_state(args: argparse.Namespace, view: ViewOptions, notice: Notice | No
     return State(document, notice=notice, placement=placement_of(args))
 
 
+OPEN_IN_WINDOW = "Open the session in the window, which asks you first, and save it again with copies on this computer."
+
+
 @dataclass(frozen=True, slots=True)
 class Given:
     """All that a command without a window works on."""
@@ -72,7 +75,12 @@ def given(args: argparse.Namespace, view: ViewOptions) -> Given:
     saved = session.present
     if args.checkpoint is not None:
         saved = with_checkpoint(saved, args.checkpoint)
-    found = checked(saved, None if is_short else path.resolve().parent, never)
+    if args.picture is not None:
+        saved = replace(saved, document=replace(saved.document, picture=reference_of(args.picture)), picture_hash="")
+    named = tuple(filter(None, (args.checkpoint, args.picture)))
+    found = checked(saved, None if is_short else path.resolve().parent, never, named)
+    if found.found == "elsewhere":
+        raise ValueError(f"{found.question} {OPEN_IN_WINDOW}")
     if found.found != "same":
         raise ValueError(f"{found.question} Say with --checkpoint where the session's own is.")
     if found.picture and args.picture is None:

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from explorer.console import complain, signals_raised
+from explorer.first_state import OPEN_IN_WINDOW
 from explorer.headless_model import no_folder, show_progress, unsuited
 from explorer.session import attn
 from explorer.session.comparing import as_b, kept_as_b, typed_as_b, typed_text
 from explorer.session.intents import Arrived
 from explorer.session.reduce import reduce
-from explorer.session.session_check import checked
+from explorer.session.session_check import checked, with_checkpoint
 from explorer.session.state import Compared, InterventionItem, State
 from models.files.sample_pictures import reference_of
 from models.opening.trial_helper import start_for
@@ -87,7 +88,11 @@ def _other(args: argparse.Namespace, state: State) -> Compared:
     b = state.document.compared or as_b(state)
     if args.with_session is not None:
         path = Path(args.with_session).expanduser()
-        found = checked(attn.load(path).present, path.resolve().parent, never)
+        there, named = attn.load(path).present, args.with_checkpoint
+        there = there if named is None else with_checkpoint(there, named)
+        found = checked(there, path.resolve().parent, never, () if named is None else (named,))
+        if found.found == "elsewhere":
+            raise ValueError(f"{found.question} {OPEN_IN_WINDOW}")
         if found.found != "same":
             raise ValueError(f"{found.question} Say with --with-checkpoint another one for B.")
         if found.picture:

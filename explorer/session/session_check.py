@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -12,6 +12,7 @@ from explorer.session.state import Document
 from models.files.catalogue import weights_place_of
 from models.files.content_hash import hash_of_file
 from models.files.fingerprint import cheap_fingerprint, difference, fingerprint, shown_hash, title_of_reference
+from models.files.names import is_elsewhere
 from models.files.sample_pictures import MOST_BYTES, PREFIX, title_of_picture
 from models.protocol.errors import CheckpointError
 
@@ -20,18 +21,22 @@ from models.protocol.errors import CheckpointError
 class Checked:
     """A state with the checkpoint that was found for it.
 
-    `found` is "same" too where the session does not say what its checkpoint contains.
+    `found` is "same" too where the session does not say what its checkpoint contains. It is "elsewhere" where the state
+    names a share or an address, none of which was touched: `why` lists them.
     """
 
     state: KeptState
-    found: Literal["same", "missing", "changed"] = "same"
+    found: Literal["same", "missing", "changed", "elsewhere"] = "same"
     why: str = ""  # what is another about it, as a clause
+    elsewhere: tuple[str, ...] = ()  # the shares and addresses that it names and nobody has agreed to
     picture: str = ""  # that its picture is another by now, as a sentence; "" where it is not
     of_b: str = ""  # what has gone or is another of its state B, as sentences; "" where nothing is
 
     @property
     def question(self) -> str:
         """What to ask the person, who can say where the checkpoint is."""
+        if self.found == "elsewhere":
+            return f"The session names a place on another computer: {self.why}. Nothing there has been touched."
         reference = self.state.document.checkpoint
         title, mark = title_of_reference(reference), shown_hash(self.state.files)
         named = f"{title} ({mark})" if mark else title
@@ -55,15 +60,39 @@ class Checked:
         return " ".join(filter(None, (checkpoint, self.picture, self.of_b)))
 
 
-def checked(state: KeptState, beside: Path | None, should_stop: Callable[[], bool]) -> Checked:
+def checked(
+    state: KeptState, beside: Path | None, should_stop: Callable[[], bool], agreed: Collection[str] = ()
+) -> Checked:
     """Look for the checkpoint and the picture of a state, also `beside` its file, and compare what they contain.
+
+    Where it names a share or an address nothing is looked for: somebody else may have written it there.
+
+    Args:
+        agreed: shares and addresses that the person has named, or has agreed to.
 
     Raises:
         Cancelled: `should_stop` said so.
     """
+    elsewhere = {place: what for place, what in _read_elsewhere(state.document).items() if place not in agreed}
+    if elsewhere:
+        listed = ", ".join(f"the {what} {place[:200]}" for place, what in elsewhere.items())
+        return Checked(state, "elsewhere", listed, tuple(elsewhere))
     state, of_b = _with_b(state, beside, should_stop)
     state, picture = _with_picture(state, beside, should_stop)
     return replace(_checked(state, beside, should_stop), picture=picture, of_b=of_b)
+
+
+def _read_elsewhere(document: Document) -> dict[str, str]:
+    """The shares and addresses that a document would be read from, and what each is."""
+    read = {
+        document.probe: "file that roles are found on",
+        document.corpus.path: "file of texts",
+        document.picture: "picture",
+        document.checkpoint: "checkpoint",
+    }
+    own = {place: what for place, what in reversed(read.items()) if is_elsewhere(place)}
+    of_b = {} if document.compared is None else _read_elsewhere(document.compared.document)
+    return {**{place: f"{what} of B" for place, what in of_b.items()}, **own}
 
 
 def _with_b(state: KeptState, beside: Path | None, should_stop: Callable[[], bool]) -> tuple[KeptState, str]:
@@ -153,7 +182,8 @@ def with_checkpoint(state: KeptState, reference: str) -> KeptState:
 def with_files(session: SessionFile, should_stop: Callable[[], bool], in_a_moment: bool = False) -> SessionFile:
     """The session, each of its states with what its checkpoint and its picture contain, where that is not known yet.
 
-    With `in_a_moment` large files are not read for it.
+    With `in_a_moment` large files are not read for it. What is on a share or at an address is not read either: a state
+    that was never put on screen may name it.
 
     Raises:
         Cancelled: `should_stop` said so.
@@ -166,12 +196,12 @@ def with_files(session: SessionFile, should_stop: Callable[[], bool], in_a_momen
             b = filled(_kept_b(compared.document, state.b or WhatWasRead()))
             state = replace(state, b=WhatWasRead(b.files, b.picture_hash))
         reference = state.document.checkpoint
-        if not state.picture_hash:
+        if not state.picture_hash and not is_elsewhere(state.document.picture):
             state = replace(state, picture_hash=picture_hash(state.document.picture, should_stop))
         if state.files:
             return state
         if reference not in known:
-            place = _place(reference)
+            place = None if is_elsewhere(reference) else _place(reference)
             try:
                 read = {} if place is None else cheap_fingerprint(place) if in_a_moment else None
                 known[reference] = fingerprint(place, should_stop) if read is None and place is not None else read or {}

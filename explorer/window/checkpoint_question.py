@@ -1,4 +1,4 @@
-"""Asking about the checkpoint of a session that is elsewhere, or is another by now."""
+"""Asking about the checkpoint of a session that has moved, is another by now, or is on another computer."""
 
 from __future__ import annotations
 
@@ -10,6 +10,15 @@ from PySide6.QtWidgets import QMessageBox, QWidget
 from explorer.session.session_check import Checked
 from explorer.widgets import asking
 from explorer.widgets.token_text import isolated
+from models.files.names import is_elsewhere
+
+_TOLD_OF_OPENING = {
+    "changed": "Opened anyway, the figures will be those of the checkpoint that is there, and the window will say so.",
+    "elsewhere": (
+        "Opening a place on another computer can tell it your user name, and help it to guess your password. Open it "
+        "only if you know that computer."
+    ),
+}
 
 
 class CheckpointQuestion(QMessageBox):
@@ -28,24 +37,20 @@ class CheckpointQuestion(QMessageBox):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setTextFormat(Qt.TextFormat.PlainText)
         self._checked = checked
-        self._choose = self.addButton("Choose where it is…", QMessageBox.ButtonRole.ActionRole)
-        self._open = (
-            self.addButton("Open it anyway", QMessageBox.ButtonRole.AcceptRole) if checked.found == "changed" else None
-        )
+        can_choose = not checked.elsewhere or checked.state.document.checkpoint in checked.elsewhere
+        role = QMessageBox.ButtonRole.ActionRole
+        self._choose = self.addButton("Choose where it is…", role) if can_choose else None
+        can_open = checked.found in _TOLD_OF_OPENING
+        self._open = self.addButton("Open it anyway", QMessageBox.ButtonRole.AcceptRole) if can_open else None
         cancel = self.addButton(QMessageBox.StandardButton.Cancel)
         self.setDefaultButton(QMessageBox.StandardButton.Cancel)
         self.setEscapeButton(cancel)
-        told = (
-            "Opened anyway, the figures will be those of the checkpoint that is there, and the window will say so."
-            if self._open is not None
-            else "Nothing on screen changes before it is found."
-        )
-        self.setInformativeText(told)
+        self.setInformativeText(_TOLD_OF_OPENING.get(checked.found, "Nothing on screen changes before it is found."))
         self.finished.connect(lambda _result: self._on_finished())
 
     def _on_finished(self) -> None:
         clicked = self.clickedButton()
-        if clicked is self._choose:
+        if clicked is self._choose and clicked is not None:
             place = self._ask_for_place()
             if place:
                 self.place_chosen.emit(place)
@@ -60,7 +65,8 @@ class CheckpointQuestion(QMessageBox):
         reference, parent = self._checked.state.document.checkpoint, self.parentWidget()
         files = self._checked.state.files
         beside = Path(reference).parent
-        folder = str(beside) if beside.is_dir() and Path(reference).is_absolute() else str(Path.home())
+        is_here = not is_elsewhere(reference) and Path(reference).is_absolute() and beside.is_dir()
+        folder = str(beside) if is_here else str(Path.home())
         if reference.lower().endswith(".gguf") or any(name.lower().endswith(".gguf") for name in files):
             return asking.file_to_open(parent, "Where is the checkpoint?", folder, "GGUF files (*.gguf)")
         return asking.folder(parent, "Where is the checkpoint's folder?", folder)

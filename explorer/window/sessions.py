@@ -222,24 +222,28 @@ class Sessions(QObject):
         if checked.found == "same":
             self._show(checked, opened, failed)
             return
+
+        def look_at(state: KeptState, agreed: tuple[str, ...]) -> None:
+            self._run(
+                partial(session_check.checked, state, None, self._work.should_stop, agreed),
+                lambda again: self._go_on(again, opened, failed),
+                failed,
+            )
+
+        def open_it() -> None:
+            if checked.found == "elsewhere":  # nothing of it was looked at yet
+                look_at(checked.state, checked.elsewhere)
+            else:
+                self._show(checked, opened, failed)
+
         question = CheckpointQuestion(checked, self._window)
-        question.open_asked.connect(lambda: self._show(checked, opened, failed))
+        question.open_asked.connect(open_it)
         question.place_chosen.connect(
-            lambda place: self._look_there(replace(checked.state), place, opened, failed),
+            lambda place: look_at(session_check.with_checkpoint(checked.state, place), (place,))
         )
         if failed is not None:
             question.left.connect(failed)
         open_in_front(question)
-
-    def _look_there(
-        self, state: KeptState, place: str, opened: Callable[[], object], failed: Callable[[], None] | None
-    ) -> None:
-        moved = session_check.with_checkpoint(state, place)
-        self._run(
-            partial(session_check.checked, moved, None, self._work.should_stop),
-            lambda checked: self._go_on(checked, opened, failed),
-            failed,
-        )
 
     def show(self, state: KeptState, place: Placed | None, arrived: Callable[[], None]) -> None:
         """Put a state of a lesson on screen, with a cell of it that `place` names by words.

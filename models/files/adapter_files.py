@@ -16,7 +16,7 @@ from typing import Any
 
 from models.files.catalogue import WEIGHTS, folder_of
 from models.files.extras import ADAPTERS, install_command, lacking
-from models.files.names import SCHEME, title_of
+from models.files.names import SCHEME, is_elsewhere, title_of
 from models.files.weight_files import file_header, read_json, summary
 from models.protocol.errors import CheckpointError
 from models.protocol.hub import ADAPTER, Tensors
@@ -132,7 +132,7 @@ def read_adapter(folder: Path, shapes: Mapping[str, Shape] | None = None) -> Ada
 
 def base_of(adapter: AdapterInfo) -> str | None:
     """The checkpoint that `adapter` was made for, as it is found on this computer; None where it is not."""
-    if not adapter.base:
+    if not adapter.base or is_elsewhere(adapter.base):
         return None
     try:
         for path in (Path(adapter.folder) / adapter.base, Path(adapter.base)):
@@ -147,6 +147,11 @@ def base_of(adapter: AdapterInfo) -> str | None:
 
 
 def without_base(adapter: AdapterInfo) -> CheckpointError:
+    if is_elsewhere(adapter.base):
+        return CheckpointError(
+            f"{adapter.name} is an adapter for {adapter.base}, a place on another computer, which was not touched. Put "
+            "the adapter's two files into a copy of that model's folder on this computer, and open that."
+        )
     of = f"for {adapter.base}, which is not" if adapter.base else "for a model that it does not name, so none is"
     return CheckpointError(
         f"{adapter.name} is an adapter, which is put on another model and is none by itself. It was made {of} on this "

@@ -14,6 +14,7 @@ SCHEME = "hf://"
 _PART = r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,94}[A-Za-z0-9_])?"
 _REPOSITORY = re.compile(f"{_PART}(?:/{_PART})?")
 _PLACE = re.compile(r"[/~.\\]|[A-Za-z]:[/\\]")  # on a disk
+_ELSEWHERE = re.compile(r"[/\\]{2}|[/\\]\?\?[/\\]|(?!hf:)[a-z][a-z0-9+.-]+:[/\\]|file:", re.IGNORECASE)
 _REVISION = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]{0,199}")
 _FILE_PART = r'[^/\\:<>"|?*\x00-\x1f\x7f]{1,200}'  # what every disk can hold
 _FILE = re.compile(f"(?:{_FILE_PART}/){{0,4}}{_FILE_PART}")
@@ -56,6 +57,16 @@ class HubName:
 
 def is_hub(reference: str) -> bool:
     return reference.startswith(SCHEME)
+
+
+def is_elsewhere(place: str) -> bool:
+    r"""Whether a place names a share or an address: \\server\share, //server/share, file:…, https://….
+
+    Told by its text alone. Windows sends a person's name, and what their password can be guessed from, to the server of
+    a share at the first look, even at whether something is there; so a place that somebody else wrote is asked this
+    before anything else is done with it.
+    """
+    return _ELSEWHERE.match(place) is not None
 
 
 def parse(text: str) -> HubName:
@@ -119,4 +130,6 @@ def title_of(path: Path) -> str:
     repository = path.parent.parent.name
     if path.parent.name == "snapshots" and repository.startswith("models--"):
         return repository.rsplit("--", 1)[-1]
-    return path.name if path.name not in ("", "..") else path.resolve().name or str(path)  # ".", "..", "/"
+    if path.name not in ("", "..") or is_elsewhere(str(path)):  # the root of a share has no name of its own
+        return path.name or str(path)
+    return path.resolve().name or str(path)  # ".", "..", "/"

@@ -44,6 +44,16 @@ def require_regular(found: os.stat_result, path: str | Path) -> None:
     raise NotAFile(errno.EINVAL, f"it is {kind}, not a file", str(path))
 
 
+def is_link(path: Path) -> bool:
+    """Whether a link lies at `path`, or a junction of Windows: what is written there goes somewhere else."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return False
+    return stat.S_ISLNK(found.st_mode) or getattr(found, "st_reparse_tag", 0) == _JUNCTION
+
+
+_JUNCTION = 0xA0000003  # IO_REPARSE_TAG_MOUNT_POINT
 _KINDS = (
     (stat.S_ISFIFO, "a pipe"),
     (stat.S_ISCHR, "a device"),

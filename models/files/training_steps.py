@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from models.files.regular_files import is_link
 from models.protocol.values import CheckpointInfo
 
 RECORD = "training.json"
@@ -48,8 +49,8 @@ def snapshot_name(step: int) -> str:
 
 
 def steps_in(folder: Path) -> tuple[int, ...]:
-    """The steps, ascending, of which the training in `folder` has snapshots."""
-    return steps_of(folder / SNAPSHOTS)
+    """The steps, ascending, of which the training in `folder` has snapshots; none of a link, which leads outside."""
+    return () if is_link(folder / SNAPSHOTS) else steps_of(folder / SNAPSHOTS)
 
 
 def steps_of(snapshots: Path) -> tuple[int, ...]:

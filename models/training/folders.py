@@ -18,7 +18,8 @@ from safetensors.torch import save_file
 from transformers.utils import logging
 
 from models.files.private_files import write_private
-from models.files.training_steps import RECORD, steps_in
+from models.files.regular_files import is_link
+from models.files.training_steps import RECORD, SNAPSHOTS, steps_in
 from models.files.whole_files import UNFINISHED
 from models.forward.recurrent_model import MOST_TOKENS
 from models.textbook.pretrained import TextbookModel
@@ -27,6 +28,7 @@ from models.textbook.transformer_config import TransformerConfig
 from models.training.common import Budget
 from models.training.experiment import Experiment
 from models.training.kept_length import record_of
+from models.training.snapshots import behind_link
 from models.training.training import Training
 
 TEXT_FILE = "training.data"
@@ -41,6 +43,8 @@ def why_not(folder: Path) -> str:
         return f"There is no folder {folder.parent}. Make it, or name another."
     if folder.is_dir() and any(folder.iterdir()) and not (folder / RECORD).is_file():
         return f"{folder} holds files that no training wrote, and nothing is put between them. Name another folder."
+    if is_link(folder / SNAPSHOTS):
+        return behind_link(folder / SNAPSHOTS)
     if (folder / RECORD).is_file() and max(steps_in(folder), default=1) > 0:
         return f"{folder} holds another training, which would be lost. Name another folder, or delete that one first."
     return ""

@@ -7,13 +7,17 @@ and the newest stay.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shutil
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import IO
 
 from safetensors.torch import load_file, save
 from torch import Tensor
 
+from models.files.regular_files import is_link
 from models.files.training_steps import snapshot_name, steps_of
+from models.protocol.errors import CheckpointError
 
 NEWEST = "newest.safetensors"
 """What a fine-tuning keeps beside them of its newest step alone: what learns, and what the optimiser keeps of it."""
@@ -22,10 +26,21 @@ MOST_BYTES = 256 << 20
 UNFINISHED = ".unfinished"
 
 
+def behind_link(folder: Path) -> str:
+    """Why a training does not go into a folder whose snapshots are a link, as a sentence."""
+    return (
+        f"{folder} is a link, and a training would write wherever it leads. Put a folder in its place, or name another "
+        "training."
+    )
+
+
 class Snapshots:
     """Those in one folder, by step."""
 
     def __init__(self, folder: Path, most_bytes: int = MOST_BYTES) -> None:
+        """Raises CheckpointError where `folder` is a link: a training would write wherever it leads."""
+        if is_link(folder):
+            raise CheckpointError(behind_link(folder))
         self.folder = folder
         self._most = most_bytes
 
@@ -44,11 +59,21 @@ class Snapshots:
 
     def put_beside(self, name: str, tensors: Mapping[str, Tensor]) -> None:
         """Write a file that is no snapshot beside them. Raises OSError where the disk refuses."""
+        self._write(name, lambda file: file.write(save(dict(tensors))))
+
+    def copy(self, path: Path) -> None:
+        """Put a copy of a file among them, under its own name. Raises OSError where the disk refuses."""
+        with path.open("rb") as source:
+            self._write(path.name, lambda file: shutil.copyfileobj(source, file))
+
+    def _write(self, name: str, put: Callable[[IO[bytes]], object]) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         unfinished = self.folder / f".{name}{UNFINISHED}"
         try:
+            unfinished.unlink(missing_ok=True)
             # not flushed: a snapshot that a power cut takes is one of many, and waiting for the disk costs the training
-            unfinished.write_bytes(save(dict(tensors)))
+            with unfinished.open("xb") as file:  # and not where a link of that name leads
+                put(file)
             unfinished.replace(self.folder / name)
         except BaseException:
             unfinished.unlink(missing_ok=True)

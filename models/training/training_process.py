@@ -7,7 +7,6 @@ The window's interpreter lock is not shared, so neither waits for the other. Wha
 from __future__ import annotations
 
 import math
-import shutil
 import time
 import traceback
 from collections.abc import Callable
@@ -313,11 +312,10 @@ class Learner:
             self.taught.save(folder)
             there = Snapshots(folder / SNAPSHOTS)
             there.clear()  # of an earlier training
-            there.folder.mkdir(exist_ok=True)
             here = self.training.snapshots
             for path in (*(here.path(step) for step in here.steps), here.folder / NEWEST):
                 if path.is_file():
-                    shutil.copyfile(path, there.folder / path.name)
+                    there.copy(path)
         except OSError as error:
             self._say(Said(not_written("The model", folder, error)))
         else:

@@ -16,7 +16,7 @@ from safetensors import SafetensorError, safe_open
 
 from models.files.adapter_files import CONFIG
 from models.files.catalogue import SHIPPED, read_card
-from models.files.names import is_hub
+from models.files.names import is_elsewhere, is_hub
 from models.files.private_files import write_private
 from models.files.regular_files import open_regular
 from models.files.text_lines import MOST_BYTES
@@ -133,6 +133,8 @@ def read_tuned(folder: Path) -> TunedRecord:
         record = msgspec.convert(read_json(folder / RECORD, ""), TunedRecord)
         if not (record.finetuned.isprintable() and record.data.file.isprintable()):  # a terminal may show them
             raise msgspec.ValidationError("it names what no file is called")
+        if is_elsewhere(record.finetuned):
+            raise msgspec.ValidationError(f"it began as {record.finetuned}, a place on another computer, not touched")
         return record
     except (OSError, msgspec.ValidationError) as cause:
         raise CheckpointError(

@@ -171,6 +171,7 @@ def _record(**changes):
         (_record(finetuned="story-gpt"), "rows.tsv, line 1, has 3 columns"),
         (_record(finetuned=[]), "describes no fine-tuning that could go on"),
         (_record(finetuned="\x1b[2Jmodel"), "it names what no file is called"),
+        (_record(finetuned="//server/share"), "it began as //server/share, a place on another computer, not touched"),
         (_record(data={"file": "\x1b[2J", "sha256": ""}), "it names what no file is called"),
         (_record(settings={"batch": 10**9}), "batch is 1,000,000,000, and 1,024 rows"),
         (_record(settings={"snapshot_every": 0}), "snapshot_every is 0, and has to be at least 1"),

@@ -11,6 +11,7 @@ import pytest
 
 from explorer import app
 from explorer.session import attn, files, short_texts
+from explorer.session.kept import KeptState, SessionFile
 from explorer.session.state import Document
 from models.files.catalogue import WEIGHTS
 
@@ -68,6 +69,24 @@ def test_options_change_what_a_session_says(tmp_path):
     assert app.main([session, "--text", TEXT, "--scale", "0.5", "--weights", changed]) == 0
     assert app.main(["--text", TEXT, "--mask", "window:3", "--scale", "0.5", "--weights", direct]) == 0
     assert_same(tmp_path / "direct.npz", tmp_path / "changed.npz")
+
+
+def test_a_share_that_a_session_names_is_refused_and_one_that_is_typed_is_not(tmp_path, capsys):
+    path, out = tmp_path / "a.attn", str(tmp_path / "a.npz")
+    share = f"/{tmp_path}/none"  # on Windows two slashes begin the name of a share
+    attn.save(SessionFile(KeptState(Document(checkpoint=share, text=TEXT))), path)
+    assert app.main([str(path), "--weights", out]) == 1
+    assert capsys.readouterr().err == (
+        f"The session names a place on another computer: the checkpoint {share}. Nothing there has been touched. "
+        "Open the session in the window, which asks you first, and save it again with copies on this computer.\n"
+    )
+    assert app.main([str(path), "--checkpoint", share, "--weights", out]) == 1
+    assert f"There is no checkpoint called “{share}”" in capsys.readouterr().err
+    assert app.main([str(path), "--checkpoint", "story-gpt", "--weights", out]) == 0
+    with_it = ["--text", TEXT, "--compare", str(tmp_path / "two.csv"), "--with-session", str(path)]
+    assert app.main(with_it) == 1
+    assert "Nothing there has been touched." in capsys.readouterr().err
+    assert app.main([*with_it, "--with-checkpoint", "story-gpt"]) == 0
 
 
 def test_a_name_without_its_ending_gets_it(tmp_path, capsys):

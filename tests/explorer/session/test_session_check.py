@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import builtins
 import hashlib
+import io
+import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from explorer.session.kept import KeptState, SessionFile
+from explorer.session.kept import Kept, KeptState, SessionFile, WhatWasRead
 from explorer.session.session_check import checked, with_files
-from explorer.session.state import Compared, Document
+from explorer.session.state import Compared, CorpusChoice, Document
 from models.protocol.work import never
 
 
@@ -170,3 +175,64 @@ def test_a_training_that_was_moved_with_the_session_is_found_at_its_step(trainin
     assert checked(state, None, never).found == "missing"
     found = checked(state, elsewhere, never)
     assert (found.found, found.state.document.checkpoint) == ("same", f"{moved}@40")
+
+
+SHARE = "//server/share/model"
+
+
+@pytest.fixture
+def touched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Every path that Python asks the system about or opens."""
+    paths: list[str] = []
+
+    def noting(function: Callable[..., Any]) -> Callable[..., Any]:
+        def noted(path: Any = ".", *args: Any, **named: Any) -> Any:
+            paths.append(os.fsdecode(path) if isinstance(path, str | bytes | os.PathLike) else "")
+            return function(path, *args, **named)
+
+        return noted
+
+    for module, names in (
+        (os, ("stat", "lstat", "open", "scandir", "listdir", "readlink", "access")),
+        (os.path, ("exists", "isfile", "isdir", "realpath")),
+        (builtins, ("open",)),
+        (io, ("open",)),
+    ):
+        for name in names:
+            monkeypatch.setattr(module, name, noting(getattr(module, name)))
+    return paths
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        (Document(checkpoint=SHARE), f"the checkpoint {SHARE}"),
+        (Document(picture=f"{SHARE}.png"), f"the picture {SHARE}.png"),
+        (Document(corpus=CorpusChoice(f"{SHARE}.txt")), f"the file of texts {SHARE}.txt"),
+        (Document(probe=f"{SHARE}.conllu"), f"the file that roles are found on {SHARE}.conllu"),
+        (Document(compared=Compared(Document(checkpoint=SHARE))), f"the checkpoint of B {SHARE}"),
+        (Document(compared=Compared(Document(picture=SHARE))), f"the picture of B {SHARE}"),
+        (Document(checkpoint=SHARE, picture="file:///x"), f"the checkpoint {SHARE}, the picture file:///x"),
+    ],
+)
+def test_a_share_that_a_session_names_is_asked_about_and_not_touched(
+    tmp_path: Path, touched: list[str], document: Document, said: str
+) -> None:
+    known = {"model.safetensors": "0" * 64}
+    read = WhatWasRead(known, "0" * 64)
+    found = checked(KeptState(document, files=known, picture_hash="0" * 64, b=read), tmp_path, never)
+    assert found.found == "elsewhere"
+    assert found.question == f"The session names a place on another computer: {said}. Nothing there has been touched."
+    assert touched == []
+
+
+def test_a_share_that_the_person_has_agreed_to_is_looked_at(touched: list[str]) -> None:
+    state = KeptState(Document(checkpoint=SHARE), files={"model.safetensors": "0" * 64})
+    assert checked(state, None, never, (SHARE,)).found == "missing"
+    assert any(path.startswith("//server") for path in touched)
+
+
+def test_to_write_a_session_touches_no_share_of_a_state_that_was_never_opened(touched: list[str]) -> None:
+    kept = Kept(states=(KeptState(Document(checkpoint=SHARE, picture=f"{SHARE}.png"), name="one"),))
+    with_files(SessionFile(KeptState(Document(compared=Compared(Document(checkpoint=SHARE)))), kept), never)
+    assert not [path for path in touched if path.startswith("//server")]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -105,6 +107,25 @@ def test_one_that_is_elsewhere_is_asked_for_by_name_and_hash(window, saved, mode
     settle(window)
     assert window.session.state.document.text == "3 May 2001"
     assert window.contents.session_bar.isHidden()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there two slashes are a share")
+def test_one_on_a_share_is_asked_about_before_it_is_touched(window, saved, model, tmp_path):
+    session, share = attn.load(saved), f"/{model}"
+    moved = replace(session.present, document=replace(session.present.document, checkpoint=share))
+    attn.save(replace(session, present=moved), saved)
+    before = window.session.state.document
+    window.sessions.open_path(saved)
+    box = question(window)
+    assert box.text() == (
+        f"The session names a place on another computer: the checkpoint {share}. Nothing there has been touched."
+    )
+    assert "can tell it your user name" in box.informativeText()
+    assert window.session.state.document == before
+    press(box, "Open it anyway")
+    wait_until(lambda: window.session.state.document.checkpoint == share)
+    settle(window)
+    assert window.session.state.document.text == "3 May 2001"
 
 
 def test_one_that_is_cancelled_changes_nothing(window, saved, model):

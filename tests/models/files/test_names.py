@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from models.files.catalogue import folder_of, read_card
-from models.files.names import HubName, is_hub, parse, title_of
+from models.files.names import HubName, is_elsewhere, is_hub, parse, title_of
 from models.protocol.errors import CheckpointError
 
 
@@ -131,3 +131,42 @@ def test_what_was_pasted_by_mistake_is_not_repeated_whole() -> None:
     with pytest.raises(CheckpointError, match="is no name on a hub") as caught:
         parse("x" * 9999)
     assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        *(
+            "\\\\server\\share\\model",
+            "//server/share",
+            "/\\server/share",
+            "\\/server\\share",
+            "\\\\?\\UNC\\server\\share",
+        ),
+        *("\\??\\UNC\\server\\share", "\\\\.\\pipe\\x", "file:///home/me", "FILE://server/share", "file:\\\\server\\x"),
+        *("https://example.org/model", "smb://server/share", "sftp:\\\\server", "HTTP://x"),
+    ],
+)
+def test_a_share_or_an_address_is_told_by_its_text(place: str) -> None:
+    assert is_elsewhere(place)
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        *(
+            "",
+            "story-gpt",
+            "/home/me/model",
+            "~/model",
+            "./a",
+            "C:\\models\\mine",
+            "C:/models",
+            "c:model",
+            "my:model@400",
+        ),
+        *("hf://owner/name@main:a.gguf", "sample:chelsea", "python:model", "files/model", "a//b", "models/http://x"),
+    ],
+)
+def test_all_else_is_on_this_computer_or_the_programs_own(place: str) -> None:
+    assert not is_elsewhere(place)

@@ -421,6 +421,14 @@ def test_an_adapter_whose_model_is_not_here(adapter: Trained) -> None:
         open_checkpoint(folder)
 
 
+def test_a_base_on_a_share_is_refused_before_it_is_looked_for(adapter: Trained, tiny_folder: TinyFolder) -> None:
+    folder = adapter("gpt2")
+    share = f"/{tiny_folder('gpt2')}"  # which is there, where two slashes are no share
+    change(folder, base_model_name_or_path=share)
+    with pytest.raises(CheckpointError, match=rf"an adapter for {share}, a place on another computer, .* not touched"):
+        open_checkpoint(folder)
+
+
 def test_an_adapter_of_another_model(adapter: Trained, tiny_folder: TinyFolder) -> None:
     folder = adapter("gpt2")
     change(folder, base_model_name_or_path=str(tiny_folder("llama")))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -13,13 +14,14 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from models.files.training_steps import RECORD, SNAPSHOTS, snapshot_path
+from models.files.training_steps import RECORD, SNAPSHOTS, snapshot_path, steps_in
 from models.protocol.errors import CheckpointError
 from models.training import course
 from models.training.common import Budget
 from models.training.experiment import experiment
-from models.training.folders import TEXT_FILE, save
+from models.training.folders import TEXT_FILE, save, why_not
 from models.training.resuming import resumed
+from models.training.snapshots import Snapshots
 from models.training.training import Training
 from tests.models.training_folders import OF_ALL, SMALL, trained
 
@@ -98,6 +100,40 @@ def test_a_text_lies_in_the_folder(tmp_path):
 def test_before_the_first_snapshot_it_begins(folder):
     shutil.rmtree(folder / SNAPSHOTS)
     assert resumed(folder).training.step_number == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a right of their own there")
+def test_snapshots_behind_a_link_are_refused_and_nothing_is_written_there(folder, tmp_path):
+    far = tmp_path / "of the system"
+    (folder / SNAPSHOTS).rename(far)
+    (folder / SNAPSHOTS).symlink_to(far)
+    before = {path: path.read_bytes() for path in far.iterdir()}
+    with pytest.raises(CheckpointError, match="snapshots is a link, and a training would write wherever it leads"):
+        resumed(folder)
+    assert why_not(folder).startswith(f"{folder / SNAPSHOTS} is a link")
+    assert steps_in(folder) == ()
+    assert {path: path.read_bytes() for path in far.iterdir()} == before
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a right of their own there")
+def test_a_link_under_the_name_of_what_is_being_written_is_not_followed(folder, tmp_path):
+    precious = tmp_path / "precious"
+    precious.write_bytes(b"precious")
+    found = resumed(folder).training
+    name = snapshot_path(folder, found.step_number + 1).name
+    for planted in (f".{name}.unfinished", name):
+        (folder / SNAPSHOTS / planted).symlink_to(precious)
+    found.run(Budget(steps=1))
+    found.snapshot()
+    assert precious.read_bytes() == b"precious"
+    assert resumed(folder).training.step_number == found.step_number
+    copied = tmp_path / "copy" / SNAPSHOTS
+    copied.mkdir(parents=True)
+    for planted in (f".{name}.unfinished", name):
+        (copied / planted).symlink_to(precious)
+    Snapshots(copied).copy(snapshot_path(folder, found.step_number))
+    assert precious.read_bytes() == b"precious"
+    assert (copied / name).read_bytes() == snapshot_path(folder, found.step_number).read_bytes()
 
 
 def test_a_snapshot_of_no_step_has_no_optimiser_yet(tmp_path):
