@@ -80,7 +80,7 @@ PATH=$PATH:/sbin:/usr/sbin
 found=$(
     ldconfig -p 2>/dev/null | while read -r name rest; do
         case $name in libEGL*|libGL*|libX*|libdbus*|libfont*|libfree*|libg*|libwayland*|libxcb*|libxkb*)
-            [ -e "${rest##*=> }" ] && printf '%s\n' "$name" ;;
+            if [ -e "${rest##*=> }" ]; then printf '%s\n' "$name"; fi ;;
         esac
     done
     IFS=:
