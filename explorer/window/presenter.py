@@ -28,6 +28,8 @@ from explorer.window.contents import Contents
 CAP_HEIGHT = 0.021
 """Of the screen's height: how high a capital letter is. At 2 % the last row of a class still reads it."""
 
+_MEASURED = 100.0
+"""Points of the letters whose height is measured."""
 _BOUNDLESS = 16_777_215
 _LESSON = 0.3
 """Of the width: what the column of a lesson gets."""
@@ -44,7 +46,9 @@ _LAID_OUT = 250
 
 def points_for(height: int, font: QFont) -> float:
     """The size of text whose capital letters have their share of a screen of `height`, in points."""
-    return font.pointSizeF() * CAP_HEIGHT * height / QFontMetricsF(font).capHeight()
+    large = QFont(font)
+    large.setPointSizeF(_MEASURED)  # of small letters heights are rounded: each size would ask for another
+    return _MEASURED * CAP_HEIGHT * height / QFontMetricsF(large).capHeight()
 
 
 class Presenter(QObject):
@@ -110,13 +114,15 @@ class Presenter(QObject):
         window.menuBar().setFixedHeight(0)  # the keys of a hidden one would not work
         contents.input.show_strip_alone(True)
         self._docks.show_alone(name)
+        height = window.height()
         if self.fills_screen():
             fill_screen(window, True)
+            height = window.screen().size().height()  # as it is in a moment: all text gets its size once
         app = QApplication.instance()
         assert app is not None
         app.installEventFilter(self)
         self._zoom = 1.0
-        self._fit()
+        self._fit_to(height)
         self._docks.go_to(name)
         self.tools.begin()
         self.changed.emit()
@@ -167,8 +173,11 @@ class Presenter(QObject):
         self._focus = None
 
     def _fit(self) -> None:
+        self._fit_to(self._window.height())
+
+    def _fit_to(self, height: int) -> None:
         """Text by the height of the screen; a lesson's column by its width."""
-        self._set_points(self._zoom * points_for(self._window.height(), QApplication.font()))
+        self._set_points(self._zoom * points_for(height, QApplication.font()))
         shown = [dock for dock, _ in self._sides]
         if shown:
             wide = round(_LESSON * self._window.width() / len(shown))

@@ -48,6 +48,7 @@ from models.protocol.request import Request, Result  # noqa: E402
 
 HEAD_CHANGE, ATLAS, GAP = 16.0, 250.0, 50.0  # ms: the targets
 CLICKED, POINTED, SILENT = 0.2, 0.05, 0.75  # of a plain forward pass of TOKENS tokens
+PRESENTED, PRESENTED_SHARE = 200.0, 2.0  # ms, and of what Qt takes to style all widgets once
 FIRST_PAINT = 1.6  # of that of a bare window
 TOKENS = 512
 PROSE = "Tom and Anna went to the park. Anna gave the ball to Tom and they were happy. "
@@ -362,6 +363,37 @@ def time_gaps(window: MainWindow, seconds: float, plain: float) -> None:
         ratio(max(silences), plain, SILENT)
 
 
+def time_presenter(window: MainWindow, times: int = 3) -> None:
+    """F5 on and off: the work of the window's thread until it is all on screen, beside that of styling all widgets."""
+    app = QApplication.instance()
+    assert isinstance(app, QApplication)
+
+    def work_of(act: Callable[[], object]) -> float:
+        began = time.thread_time()
+        act()
+        QTest.qWait(700)  # the screen is filled, and left, a moment later
+        return 1000 * (time.thread_time() - began)
+
+    sheet, styled = app.styleSheet(), list[float]()
+    for _ in range(times):
+        began = time.thread_time()
+        app.setStyleSheet("")
+        app.setStyleSheet(sheet)
+        styled.append(1000 * (time.thread_time() - began))
+    plain = statistics.median(styled)
+    say(f"styling {len(app.allWidgets()):,} widgets", f"{plain:.0f} ms")
+    idle = work_of(lambda: None)
+    for what, act in (("F5, on", window.presenter.begin), ("F5, off", window.presenter.end)):
+        taken = []
+        for _ in range(times):
+            taken.append(work_of(act) - idle)
+            work_of(window.presenter.toggle)
+        say(f"{what}: work of the window's thread", spread(taken), f"{PRESENTED:.0f} ms")
+        say("  of styling all widgets", f"{statistics.median(taken) / plain:.1f}", f"{PRESENTED_SHARE:.1f}")
+        if act == window.presenter.begin:
+            work_of(act)
+
+
 def machine() -> str:
     import PySide6
     import torch
@@ -390,6 +422,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     time_arrow_keys(window, args.times)
     show_tokens(window, TOKENS - 1)
     time_gaps(window, args.seconds, plain)
+    time_presenter(window)
     say("the plain forward pass once more", f"{plain_forward():.1f} ms")
     time_first_paint(args.starts)
     print(machine())
