@@ -16,13 +16,15 @@ from explorer.headless_lessons import checked
 from explorer.panels.head_map.panel import HeadMapPanel
 from explorer.panels.registry import TITLES
 from explorer.session import lesson_files
-from explorer.session.lesson_drafts import LETTERS
+from explorer.session.intents import OpenCheckpoint
+from explorer.session.lesson_drafts import LETTERS, is_of_step
 from explorer.session.lessons import OpenLesson
 from explorer.session.shipped_lessons import shipped_lessons
 from explorer.theme import DARK, LIGHT
 from explorer.window.lesson.making import Making
 from explorer.window.lesson.side_dock import SideDock
 from explorer.window.window import MainWindow
+from models.files.sample_pictures import title_of_picture
 from models.protocol.facts import FactsView
 from tests.explorer.real_window import (
     EXAMPLE,
@@ -431,6 +433,22 @@ def test_the_menu_begins_a_lesson_with_what_is_on_screen(opened: MainWindow) -> 
     assert making.is_on
     assert titles(making) == ["1  Step 1"]
     let_go(opened)
+
+
+def test_a_step_says_what_its_model_reads(window: MainWindow, making: Making) -> None:
+    """With a vision model that is a picture, and not the text that waits for a model of texts."""
+    add(window, "A")
+    assert making.column.shows.text() == f"Shows story-gpt: “{EXAMPLE}”"
+    window.session.dispatch(OpenCheckpoint("vit-quickdraw"))
+    settle(window)
+    assert window.session.state.document.text == EXAMPLE
+    add(window, "B")
+    step = making.draft.steps[-1]
+    assert step.state is not None
+    assert window.session.state.ran is not None
+    assert (step.state.document.text, step.state.document.picture) == ("", window.session.state.ran.inputs.picture)
+    assert making.column.shows.text() == f"Shows vit-quickdraw: {title_of_picture(step.state.document.picture)}"
+    assert is_of_step(step, window.session.state, ())
 
 
 def test_a_step_has_the_size_of_text_that_was_chosen_for_it(window: MainWindow, making: Making) -> None:
