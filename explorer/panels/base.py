@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
 from functools import cached_property, partial
-from typing import ClassVar, TypeVar
+from typing import ClassVar, Literal, TypeVar
 
 from PySide6.QtCore import QEvent, QPoint, QRect, Qt, QTimer, Signal
 from PySide6.QtGui import QShowEvent
@@ -82,6 +82,8 @@ class Panel(QWidget):
     draws: ClassVar[tuple[type[Request], ...]] = (RunRequest,)
     """What it cannot draw the selection without: while an answer to one of these is under way, what is drawn is of
     what was selected before."""
+    ground: ClassVar[Literal["surface", "window"]] = "surface"
+    """The role of the colour that its figures lie on."""
     keeps_answers: ClassVar[bool] = False  # whether it keeps several itself, and so knows best what is lacking
     needs_scores: ClassVar[bool] = False
     """Whether all of it is made of queries, keys and scores, which a model that gives its weights alone has not."""
@@ -421,7 +423,7 @@ class Panel(QWidget):
         figures = list(self.figures())
         for widget in figures:
             if widget not in self._veils:
-                veil = self._veils[widget] = Veil(widget, self.theme)
+                veil = self._veils[widget] = Veil(widget, self.theme, self.ground)
                 widget.destroyed.connect(partial(self._veils.pop, widget, None))
                 veil.setObjectName("veil")
         for widget, veil in self._veils.items():

@@ -45,13 +45,15 @@ def draw_veil(
     lay_veil(painter, theme, picture, (*across, *down))
 
 
-def lay_veil(painter: QPainter, theme: Theme, picture: QRectF, parts: Iterable[QRectF]) -> None:
-    """Lay the ground's colour over parts of a picture; where they overlap they are no paler."""
+def lay_veil(
+    painter: QPainter, theme: Theme, picture: QRectF, parts: Iterable[QRectF], ground: str = "surface"
+) -> None:
+    """Lay the ground's colour, by its role, over parts of a picture; where they overlap they are no paler."""
     covered = QPainterPath()
     covered.setFillRule(Qt.FillRule.WindingFill)
     for part in parts:
         covered.addRect(part)
-    veil = QColor(theme.surface)
+    veil = QColor(getattr(theme, ground))
     veil.setAlphaF(_VEIL)
     painter.save()
     painter.setClipRect(picture)
@@ -60,11 +62,14 @@ def lay_veil(painter: QPainter, theme: Theme, picture: QRectF, parts: Iterable[Q
 
 
 class Veil(QWidget):
-    """Pales all of a widget and lets the pointer through to it. It lies there while shown."""
+    """Pales all of a widget and lets the pointer through to it. It lies there while shown.
 
-    def __init__(self, over: QWidget, theme: Theme) -> None:
+    `ground` is the role of the colour that the widget lies on.
+    """
+
+    def __init__(self, over: QWidget, theme: Theme, ground: str = "surface") -> None:
         super().__init__(over)
-        self._theme = theme
+        self._theme, self._ground = theme, ground
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         over.installEventFilter(self)
@@ -89,4 +94,4 @@ class Veil(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         area = QRectF(self.rect())
-        lay_veil(QPainter(self), self._theme, area, (area,))
+        lay_veil(QPainter(self), self._theme, area, (area,), self._ground)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QHideEvent, QKeyEvent, QWheelEvent
 from PySide6.QtWidgets import QStyle, QWidget
@@ -141,6 +143,10 @@ class FlowPanel(Panel):
             block = self._wanted_block(state, self._scene_of)
         asked = (self._wanted_prediction(state), wanted_head(state), block)
         return tuple(request for request in asked if request is not None)
+
+    def figures(self) -> Iterable[QWidget]:
+        """All but the player and the buttons."""
+        return (self.body.path, self.body.effect, self.body.pages, self.body.sentence)
 
     def prints(self, state: State) -> Request | None:
         flow = flow_shown(state)

@@ -29,6 +29,7 @@ class TrustStrip(Panel):
     api_version = 1
     name = "trust"
     title = "Trust"
+    ground = "window"
 
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(session, hover, parent)
