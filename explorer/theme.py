@@ -295,6 +295,8 @@ QPushButton:disabled, QToolButton:disabled, QComboBox:disabled { color: $border_
 QPushButton[role="primary"] { border-color: $query; }
 QTextBrowser[role="lesson"] { background: transparent; border: none; padding: 0; }
 QFrame[role="preview"] { background: $surface; border-left: 3px solid $border_strong; }
+QFrame[role="answers"] { border: 2px solid transparent; border-radius: 7px; }
+QFrame[role="answers"]:focus { border-color: $focus; }
 QPushButton[role="option"] { text-align: left; padding: 6px 10px; }
 QPushButton[role="option"]:checked { background: $surface_hover; border-color: $query; font-weight: 600; }
 QPushButton[role="option"]:disabled { color: $text_dim; }

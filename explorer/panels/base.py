@@ -6,7 +6,7 @@ An installed package adds panels of its own: see docs/extending.md.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cached_property, partial
 from typing import ClassVar, Literal, TypeVar
@@ -18,6 +18,7 @@ from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
 from explorer.panels.about import About
 from explorer.panels.path import PathEnd, path_of
 from explorer.session.comparing import head_as_b
+from explorer.session.hidden import EVERYTHING, Hide
 from explorer.session.hover import Hover, Pointed
 from explorer.session.intents import CompareWith, Intent, PutIntervention, SelectHead, SetView
 from explorer.session.kept import Value
@@ -46,6 +47,8 @@ _MOMENT = 120
 
 _SAID_ANEW = 150
 """ms: how often an open (i) looks whether a number that it tells is another one by now."""
+
+_ASKED = "A question is open. Answer it, and the numbers are here."
 
 MASKS = "masks"
 """The name of the panel that lists them."""
@@ -85,6 +88,9 @@ class Panel(QWidget):
     ground: ClassVar[Literal["surface", "window"]] = "surface"
     """The role of the colour that its figures lie on."""
     keeps_answers: ClassVar[bool] = False  # whether it keeps several itself, and so knows best what is lacking
+    shows: ClassVar[frozenset[Hide]] = EVERYTHING
+    """What can be read in it that a question may ask for: it is covered while one does. Of a panel that does not say
+    it, all."""
     needs_scores: ClassVar[bool] = False
     """Whether all of it is made of queries, keys and scores, which a model that gives its weights alone has not."""
 
@@ -107,6 +113,7 @@ class Panel(QWidget):
         self._path: tuple[PathBar, PathEnd] | None = None
         self._choices: dict[str, Choice] = {}
         self._veils: dict[QWidget, Veil] = {}
+        self._hidden: frozenset[Hide] = frozenset()  # what is asked for, and not answered yet
         session.changed.connect(self._on_changed)
         hover.changed.connect(self._on_hover)
 
@@ -210,11 +217,12 @@ class Panel(QWidget):
         """Let the button be pressed where there is something to write; to be called where a page was turned."""
         state = self.session.state
         if self.has_script:
-            self.code_button.offer(not self._refusal(state) and self.prints(state) is not None)
+            can = not self._refusal(state) and self.prints(state) is not None
+            self.code_button.offer(can and not self.is_asked_about)
 
     def show_script(self) -> None:
         """Ask for the lines that compute what is on screen; nothing happens where there is nothing yet."""
-        request = self.attempt(lambda: self.prints(self.session.state))
+        request = None if self.is_asked_about else self.attempt(lambda: self.prints(self.session.state))
         if request is not None:
             self.script_wanted.emit(request)
 
@@ -249,7 +257,8 @@ class Panel(QWidget):
         if self.is_veiled:
             self.callout.say((BEHIND,), "")
             return
-        about = self.attempt(lambda: self.about(self.session.state))
+        hint = About((self.hint, _ASKED)) if self.is_asked_about else None
+        about = hint or self.attempt(lambda: self.about(self.session.state))
         if about is not None:
             self.callout.say(about.sentences, about.to_try)
 
@@ -285,6 +294,32 @@ class Panel(QWidget):
         `part` is "head", "cell", "token" or a button's name; `query` and `key` are -1 where no token is meant.
         """
         return None
+
+    def answering(self, hidden: frozenset[Hide]) -> Sequence[Place]:
+        """Where it shows any of what is `hidden`, to be covered: by default all below its title, and what is beside it.
+
+        Looked at again whenever the state changes; the widgets have to be the same as long as the panel is there.
+        """
+        if not hidden & self.shows:
+            return ()
+        cards = self._cards
+        parts = [part for card in cards for part in card.telling] if cards else [self]
+        return [(part, part.rect()) for part in parts]
+
+    def hide_answers(self, hidden: frozenset[Hide]) -> None:
+        """Say no more than what the panel is for, and write no lines of PyTorch, while a question hides what it shows.
+
+        Covers over what `answering` names are the window's.
+        """
+        self._hidden = hidden
+        self.offer_script()
+        if "callout" in self.__dict__ and not self.callout.isHidden():
+            self._say_about()
+
+    @property
+    def is_asked_about(self) -> bool:
+        """Whether a question hides something that it shows."""
+        return bool(self.attempt(lambda: self.answering(self._hidden)))
 
     def first_focus(self) -> QWidget | None:
         """What takes the keyboard when one goes to the panel; None where nothing in it does.

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Meta
 
 from explorer.session import files
+from explorer.session.hidden import HIDDEN_WITH, WEIGHTS, Hide
 from explorer.session.named_tokens import Count, Place, Word
 from explorer.session.state import Selection
 from explorer.session.statements import LONGEST, NAME, Statement, Value, statement
@@ -88,6 +89,21 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             numbers=self.numbers,
             at=self.at,
         )
+
+    @property
+    def hidden(self) -> Hide:
+        """What is to be covered for it not to be read on screen; "" for nothing: it may be of another input or run.
+
+        A cosine is of two texts, one of which is on screen. What is of another cell than the selected one is hidden
+        with all that lies between.
+        """
+        what, others = HIDDEN_WITH.get(self.kind, ""), (self.second, self.target)
+        is_of_others = any(other is not None for other in others) or (self.text and self.kind != "cosine")
+        if self.unchanged or self.interventions or is_of_others:
+            return ""
+        if what in WEIGHTS and any(each is not None for each in (self.layer, self.head, self.query)):
+            return "map" if what != "mask" else "mask"
+        return "row" if what == "weight" and self.key is not None else what
 
     def text_of(self, value: Value) -> str:
         """As a sentence has it: a share in per cent, a count without decimals, a role in words."""

@@ -10,13 +10,13 @@ import msgspec
 
 from explorer.session import attn, lesson_files
 from explorer.session.figures import Figure
+from explorer.session.hidden import Hide
 from explorer.session.kept import KeptState, SessionFile, named
 from explorer.session.lesson_files import LessonError
 from explorer.session.lessons import (
     MOST_STEPS,
     OF_SCENES,
     Ask,
-    Hide,
     Lesson,
     OpenLesson,
     Option,

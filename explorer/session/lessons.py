@@ -16,6 +16,7 @@ from msgspec import Meta
 
 from explorer.session.figures import Because, Figure, Figures, check_reasons
 from explorer.session.goals import Goal
+from explorer.session.hidden import Hide
 from explorer.session.kept import KeptState
 from explorer.session.scenes import Scene, check_text_size
 from explorer.session.statements import NAME, Statement, Value, statement
@@ -25,9 +26,6 @@ from models.protocol.mask_kinds import MASK_KINDS
 from models.protocol.roles import PATTERNS
 
 MOST_STEPS = 60
-
-Hide = Literal["", "weight", "row", "next", "map", "mask", "role"]
-"""What is covered until an answer is revealed: a cell, a row, what comes next, a head's map, its mask, its role."""
 
 Guess = Literal["weight", "row", "next", "mask", "role"]
 """Of these what can be guessed of any run."""
@@ -93,6 +91,12 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
             yield from option.statement.names
         yield from (() if self.meant is None else (self.meant,))
         yield from (*figures_in(self.question), *figures_in(self.reveal))
+
+    @property
+    def deciding(self) -> frozenset[str]:
+        """The figures that decide which answer is right."""
+        meant = () if self.meant is None else (self.meant,)
+        return frozenset((*meant, *(name for option in self.options for name in option.statement.names)))
 
     @property
     def meant(self) -> str | None:
@@ -166,6 +170,20 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         """How many times as large as the person likes it text is."""
         size = self.text_size if self.show is None else self.show.text_size
         return 1.0 if size is None else size
+
+    @property
+    def hides(self) -> frozenset[Hide]:
+        """What is covered while its question stands: what it names, and what shows the figures that decide it.
+
+        A figure that its text says itself is given away already, and one of another input is not on screen.
+        """
+        ask = self.ask
+        if ask is None:
+            return frozenset()
+        said = {*figures_in(self.say), *figures_in(ask.question)}
+        asked = [self.figures[name] for name in ask.deciding - said]
+        found = {each.hidden for each in asked}
+        return frozenset({ask.hide, *found} - {""})
 
     def mask_of(self, option: Option) -> str:
         """The kind of mask that an answer names, which is drawn beside it; "" where it names none."""

@@ -159,6 +159,12 @@ class Card(QFrame):
         return self._content
 
     @property
+    def telling(self) -> tuple[QWidget, ...]:
+        """What tells something of the run: the content, and the dim text beside the title where there is one."""
+        said = (self._subtitle,) if self._subtitle.text() else ()
+        return (*said, self._content) if self._content is not None else said
+
+    @property
     def refusal(self) -> str:
         """What stands in the place of the content; "" where the content does."""
         return self._refusal.text()

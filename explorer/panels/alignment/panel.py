@@ -20,6 +20,7 @@ from explorer.panels.selected_head import (
     words_written,
 )
 from explorer.session.defaults import default_selection
+from explorer.session.hidden import WEIGHTS
 from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import OpenCheckpoint, SelectCell, SelectHead, SelectKey, SelectQuery
 from explorer.session.session import Session
@@ -73,6 +74,7 @@ class AlignmentPanel(Panel):
     name = "alignment"
     title = "Align"
     hint = "Which words of the source the model looked at as it wrote each word of the target, and how likely that was."
+    shows = WEIGHTS | {"next", "gradient"}
 
     @classmethod
     def suits(cls, info: CheckpointInfo) -> bool:

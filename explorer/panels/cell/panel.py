@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from math import isnan
 
@@ -29,6 +30,7 @@ from explorer.panels.cell.step_list import StepList
 from explorer.panels.cell.vector_bars import VectorBars, value_rows, value_sentence
 from explorer.panels.first_token import resting_place
 from explorer.panels.selected_head import site_words
+from explorer.session.hidden import WEIGHTS, Hide
 from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import BlockCell, SelectKey
 from explorer.session.session import Session
@@ -59,6 +61,7 @@ class CellPanel(Panel):
     title = "Cell"
     hint = "One attention weight, step by step: from query and key to the weight, and on to a logit."
     needs_scores = True
+    shows = WEIGHTS | {"next", "gradient", "score", "value", "width"}
 
     @classmethod
     def suits(cls, info: CheckpointInfo) -> bool:
@@ -170,6 +173,12 @@ class CellPanel(Panel):
 
     def prints(self, state: State) -> Request | None:
         return self.wants(state)
+
+    def answering(self, hidden: frozenset[Hide]) -> Sequence[Place]:
+        """Of the score alone the steps that make it, and the list of all; the two vectors can be read."""
+        if hidden & self.shows != {"score"}:
+            return super().answering(hidden)
+        return [(part, part.rect()) for part in (self.steps, self.meaning, self.row)]
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Esc, where nothing else took it, goes out: to the matrices or whatever of the model was looked at before."""

@@ -119,11 +119,7 @@ def comparison_text(branches: Branches, first: int, second: int, unit: Unit) -> 
     apart = abs(a - b)
     if apart < 1e-9:
         return f"{words}: as likely."
-    uneven = (
-        " Each further token can only make a text less likely."
-        if lengths[0] != lengths[1]
-        else ""
-    )
+    uneven = " Each further token can only make a text less likely." if lengths[0] != lengths[1] else ""
     return f"{words}: {'this one' if a > b else 'the other'} is {times_text(apart)} times as likely.{uneven}"
 
 

@@ -18,6 +18,7 @@ from explorer.panels.decoding.situation import Situation
 from explorer.panels.selected_head import head_name
 from explorer.session.comparing import branch_as_b
 from explorer.session.decoding import strategy_of
+from explorer.session.hidden import WEIGHTS
 from explorer.session.hover import Hover
 from explorer.session.intents import (
     AskSamples,
@@ -52,6 +53,7 @@ class DecodingPanel(Panel):
     title = "Decode"
     keeps_answers = True
     hint = "Let the model write step by step: what each setting cuts, other branches, attention and the cache."
+    shows = WEIGHTS | {"next", "gradient", "width", "size", "cache"}
 
     @classmethod
     def suits(cls, info: CheckpointInfo) -> bool:

@@ -40,6 +40,7 @@ from explorer.panels.effects.value_grid import ValueGrid
 from explorer.panels.effects.weights_shown import LIMITS, weights_grid, weights_sentences
 from explorer.panels.effects.words_page import WordsPage
 from explorer.panels.selected_head import predicting_position, site_words
+from explorer.session.hidden import WEIGHTS
 from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import AskEffects, PutIntervention, SelectHead, SelectKey, SelectQuery
 from explorer.session.session import Session
@@ -79,6 +80,7 @@ class EffectsPanel(Panel):
     name = "effects"
     title = "Effects"
     hint = "What each head, layer and token does to what the model says: taken away, read early, added up, patched."
+    shows = WEIGHTS | {"next", "gradient", "effect", "value", "vector", "size"}
 
     @classmethod
     def suits(cls, info: CheckpointInfo) -> bool:

@@ -139,6 +139,11 @@ class FlowBody(QWidget):
         self.pages.setCurrentIndex(2)
 
     @property
+    def is_of_time(self) -> bool:
+        """Whether the picture of a recurrent model is shown, which has no distances."""
+        return self.pages.currentWidget() is self.recurrent
+
+    @property
     def shows_both(self) -> bool:
         """Whether there is room for the model and a block side by side, and it costs the model no lane."""
         wide = self.width() >= _BOTH * self.fontMetrics().height()

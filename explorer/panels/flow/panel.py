@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QHideEvent, QKeyEvent, QWheelEvent
@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QStyle, QWidget
 
 from explorer.panels.about import About
 from explorer.panels.base import EDITED, MASKS, Panel
+from explorer.panels.base import Place as Where
 from explorer.panels.flow.about import of_matrices, of_model, of_time, waiting
 from explorer.panels.flow.body import FlowBody
 from explorer.panels.flow.box_text import PLACEMENTS
@@ -44,6 +45,7 @@ from explorer.panels.selected_head import (
     wanted_matrices,
     why_no_matrices,
 )
+from explorer.session.hidden import WEIGHTS, Hide
 from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import Intent, PutIntervention, SelectCell, SelectHead, SelectKey, SelectQuery, SetView
 from explorer.session.session import Session
@@ -70,6 +72,7 @@ class FlowPanel(Panel):
     title = "Flow"
     hint = "The whole model in one picture: what each block writes into the stream of every token, down to one number."
     draws = (FlowRequest, BlockRequest, MatricesRequest)
+    shows = WEIGHTS | {"next", "gradient", "score", "value", "width", "size"}
 
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(session, hover, parent)
@@ -176,6 +179,17 @@ class FlowPanel(Panel):
         if vector is not None and state.ran is not None and vector.request.run == state.ran.run:
             return None  # pooled in whichever way: the panel of the next token lets one choose
         return wanted_prediction(state)
+
+    def answering(self, hidden: frozenset[Hide]) -> Sequence[Where]:
+        """The pictures, with what is said of them, and the change of the answer; not the way there and back."""
+        body, state = self.body, self.session.state
+        near = state.document.view.distance
+        if state.ran is not None and not state.ran.sites:
+            hidden = hidden - WEIGHTS - {"gradient"}  # it attends to nothing, and no gradient is guessed from that
+        kept = {"model": {"score", "value", "width"}, "block": {"score"}, "attention": {"next", "size"}}
+        if not hidden & self.shows - (kept[near] if not body.is_of_time else {"score"}):
+            return ()
+        return [(part, part.rect()) for part in (body.pages, body.sentence, body.effect)]
 
     # what it shows
 

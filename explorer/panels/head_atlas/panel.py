@@ -35,6 +35,7 @@ from explorer.panels.head_atlas.scores import (
 )
 from explorer.panels.selected_head import NO_HEADS, padding_of, site_words
 from explorer.session.corpus import probe_of, roles_view
+from explorer.session.hidden import WEIGHTS as OF_WEIGHTS
 from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import AskHeads, ChooseProbe, ColourByRole, SelectHead, SetAboveEven, SetBadges
 from explorer.session.session import Session
@@ -91,6 +92,7 @@ class HeadAtlasPanel(Panel):
     name = "heads"
     title = "All heads"
     hint = "Every attention head of the model; click one to look into it."
+    shows = OF_WEIGHTS | {"role", "gradient", "size"}
 
     @classmethod
     def suits(cls, info: CheckpointInfo) -> bool:

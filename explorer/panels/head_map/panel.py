@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QContextMenuEvent, QHideEvent, QKeySequence, QResizeEvent, QShortcut
@@ -45,6 +47,7 @@ from explorer.panels.selected_head import (
     wanted_scores,
     why_first,
 )
+from explorer.session.hidden import WEIGHTS, Hide
 from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import AskHeads, PaintCells, SelectCell, SelectKey, SelectQuery, SetView
 from explorer.session.session import Session
@@ -84,6 +87,7 @@ class HeadMapPanel(Panel):
     title = "Head"
     keeps_answers = True
     hint = "One head's attention weights: rows are the tokens that look, columns the tokens that are looked at."
+    shows = WEIGHTS | {"gradient", "score"}
 
     @classmethod
     def suits(cls, info: CheckpointInfo) -> bool:
@@ -198,6 +202,13 @@ class HeadMapPanel(Panel):
             return self.map, self.map.readout_rect().toAlignedRect()
         cell = self._shown_cell(query, key)
         return (self.map, self.map.cell_rect(*cell).toAlignedRect()) if part == "cell" and min(cell) >= 0 else None
+
+    def answering(self, hidden: frozenset[Hide]) -> Sequence[Place]:
+        """All of it for what all cells say; of a cell or a row the line that says it: cells are covered one by one."""
+        of_colours: set[Hide] = {"score"} if shown_scaling(self.session.state) in SCORES else set()
+        if hidden & ({"map", "mask", "gradient"} | of_colours):
+            return super().answering(hidden)
+        return [(self.map, self.map.readout_rect().toAlignedRect())] if hidden & WEIGHTS else ()
 
     def first_focus(self) -> QWidget | None:
         return self.map

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 from PySide6.QtCore import QEvent, Qt, Signal
@@ -32,6 +32,7 @@ from explorer.panels.input.words import (
     word_span,
 )
 from explorer.panels.selected_head import by_words, wanted_head
+from explorer.session.hidden import WEIGHTS, Hide
 from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import (
     AddTexts,
@@ -356,6 +357,26 @@ class InputPanel(Panel):
     def prints(self, state: State) -> Request | None:
         return None if state.ran is None else state.ran.request
 
+    def answering(self, hidden: frozenset[Hide]) -> Sequence[Place]:
+        """What a translator wrote after the selected token, which is its answer there. Arcs are not drawn meanwhile."""
+        state, strip = self.session.state, self.target.strip
+        ran = state.ran
+        if "next" not in hidden or ran is None or not ran.source or ran.inputs.target is not None:
+            return ()
+        after = range(self._chips[strip].word(state.selection.query) + 1, strip.count)
+        field = self.target.text
+        return [(field, field.rect()), *((strip, strip.chip_rect(chip).toAlignedRect()) for chip in after)]
+
+    def hide_answers(self, hidden: frozenset[Hide]) -> None:
+        super().hide_answers(hidden)
+        self._render_selection(self.session.state)
+        self._render_arcs(self.session.state, self.hover.pointed)
+
+    @property
+    def _hides_weights(self) -> bool:
+        """Whether arcs, or the frame of the key, would show what is asked for, or lead there."""
+        return bool(self._hidden & (WEIGHTS | {"next", "gradient", "value"}))
+
     def wants(self, state: State) -> Request | None:
         return wanted_head(state)
 
@@ -389,18 +410,21 @@ class InputPanel(Panel):
         self._show_said()
         self._render_target(state)
         self._render_picture(state)
+        self._render_selection(state, moved=old is None or old.ran is not state.ran or old.selection != state.selection)
+        self._render_arcs(state, self.hover.pointed)
+
+    def _render_selection(self, state: State, moved: bool = False) -> None:
         selection = state.selection
-        moved = old is None or old.ran is not state.ran or old.selection != selection
         for area in (self.strip_area, self.target.area):
             area.strip.set_dim_special(state.document.view.dim_special)
             side = self._sides(state, area.strip)
             area.strip.set_selects("both" if side.queries == side.keys else "query" if side.queries else "key")
             words = self._chips[area.strip]
             query, key = words.word(selection.query), words.word(selection.key)
+            key = -1 if self._hides_weights and "weight" not in self._hidden else key
             area.strip.set_selection(query if side.queries else -1, key if side.keys else -1)
             if moved and side.any:
                 area.show_token(query if side.queries else key)
-        self._render_arcs(state, self.hover.pointed)
 
     def _render_target(self, state: State) -> None:
         info, ran = info_of(state), state.ran
@@ -493,7 +517,7 @@ class InputPanel(Panel):
     def _note_of(self, strip: TokenStrip, chip: int) -> str:
         """Why the selected head rests on this token, where it does."""
         state = self.session.state
-        place = resting_place(state) if self._sides(state, strip).both else None
+        place = resting_place(state) if self._sides(state, strip).both and not self._hides_weights else None
         return "" if place is None or self._chips[strip].word(place.key) != chip else in_lines(place.sentence)
 
     def _on_hovered(self, strip: TokenStrip, chip: int) -> None:
@@ -520,7 +544,7 @@ class InputPanel(Panel):
         self.mark.setVisible(count > 0)
 
     def _render_arcs(self, state: State, pointed: Pointed) -> None:
-        row, ran = shown_row(state, pointed.query), state.ran
+        row, ran = None if self._hides_weights else shown_row(state, pointed.query), state.ran
         self.picture.show_weights(None if row is None else row.weights)
         shaded = False
         for strip in (self.strip, self.target.strip):
@@ -533,5 +557,7 @@ class InputPanel(Panel):
             strip.set_shades(None if side.queries else weights)
         if ran is None:
             self.caption.setText("")
+        elif self._hides_weights:
+            self.caption.setText("arcs: when the question is answered")
         elif row is not None:
             self.caption.setText(caption(state, row, shaded))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,13 +17,14 @@ from PySide6.QtWidgets import (
 )
 
 from explorer.panels.about import About
-from explorer.panels.base import Panel
+from explorer.panels.base import Panel, Place
 from explorer.panels.lookup.about import of_arrows, of_dictionary, of_head
 from explorer.panels.lookup.arrows_page import ArrowsPage
 from explorer.panels.lookup.dictionary_page import DictionaryPage
 from explorer.panels.lookup.entries import ENTRIES, number, percent
 from explorer.panels.lookup.step_bar import StepBar
 from explorer.panels.selected_head import head_name, head_shown, row_of, selected_cell_request, site_words, wanted_head
+from explorer.session.hidden import WEIGHTS, Hide
 from explorer.session.hover import Hover
 from explorer.session.intents import SelectKey
 from explorer.session.session import Session
@@ -52,6 +53,7 @@ class LookupPanel(Panel):
     hint = (
         "Attention from the start: a dictionary, the same lookup with arrows to drag, and what the selected head does."
     )
+    shows = WEIGHTS | {"gradient", "score", "value", "width"}
 
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(session, hover, parent)
@@ -95,6 +97,10 @@ class LookupPanel(Panel):
 
     def prints(self, state: State) -> Request | None:
         return selected_cell_request(state) if self.pages.currentIndex() == 2 else None
+
+    def answering(self, hidden: frozenset[Hide]) -> Sequence[Place]:
+        """The page of the model's own head; the others are of words and arrows of their own."""
+        return [(self.head, self.head.rect())] if hidden & self.shows else ()
 
     def about(self, state: State) -> About:
         page = self.pages.currentIndex()

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QHideEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QCheckBox, QFrame, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
 
 from explorer.panels.about import About
-from explorer.panels.base import Panel
+from explorer.panels.base import Panel, Place
 from explorer.panels.mask_scale.about import about
 from explorer.panels.mask_scale.effect import EffectView
 from explorer.panels.mask_scale.effect_sentences import prediction_title
@@ -24,6 +24,7 @@ from explorer.panels.mask_scale.scope_chooser import ScopeChooser
 from explorer.panels.predicted import is_masked
 from explorer.panels.selected_head import head_name, selected_cell_request, site_words, wanted_comparison
 from explorer.session.comparing import before_as_b
+from explorer.session.hidden import WEIGHTS, Hide
 from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import (
     ClearInterventions,
@@ -78,6 +79,7 @@ class MaskScalePanel(Panel):
     name = "masks"
     title = "Masks"
     hint = "Change what tokens may look at, or how sharply, and see the weights and what the model says change."
+    shows = WEIGHTS | {"next", "gradient", "score"}
 
     @classmethod
     def suits(cls, info: CheckpointInfo) -> bool:
@@ -206,6 +208,13 @@ class MaskScalePanel(Panel):
             self.dispatch(PutIntervention(Skip(part, block, on=not off)))
 
     # what it shows
+
+    def answering(self, hidden: frozenset[Hide]) -> Sequence[Place]:
+        """All of it where a mask is asked for; else what an intervention has changed, and the scaling of scores."""
+        if "mask" in hidden:
+            return super().answering(hidden)
+        parts = (self.scale_knobs,) if "score" in hidden else (self.effect,) if hidden & self.shows else ()
+        return [(part, part.rect()) for part in parts]
 
     def about(self, state: State) -> About:
         return about(state)

@@ -55,6 +55,7 @@ class NextTokenPanel(Panel):
         "The tokens that the model finds likeliest, with probability, logit and rank: a click writes one. Or a "
         "classifier's classes."
     )
+    shows = frozenset({"next"})
 
     @classmethod
     def leads(cls, info: CheckpointInfo) -> bool:

@@ -48,6 +48,7 @@ class PositionsPanel(Panel):
     name = "positions"
     title = "Positions"
     hint = "How a model knows the order of words, or the places of patches: waves, tables, rotations, biases, and none."
+    shows = frozenset({"position", "vector", "width", "size"})
 
     @classmethod
     def suits(cls, info: CheckpointInfo) -> bool:

@@ -53,6 +53,7 @@ class QualityPanel(Panel):
     name = "quality"
     title = "Length"
     hint = "How well sentences are translated, short to long, with attention and without: where the bottleneck falls."
+    shows = frozenset()
 
     @classmethod
     def suits(cls, info: CheckpointInfo) -> bool:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from PySide6.QtWidgets import QWidget
 
 from explorer.panels.about import About
-from explorer.panels.base import Panel
+from explorer.panels.base import Panel, Place
 from explorer.panels.recurrent.about import about
 from explorer.panels.recurrent.state_columns import Band, Lane, StateColumns
 from explorer.panels.selected_head import selected_cell_request
+from explorer.session.hidden import WEIGHTS, Hide
 from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import OpenCheckpoint, SelectKey, SelectQuery
 from explorer.session.session import Session
@@ -58,6 +59,7 @@ class RecurrentPanel(Panel):
     name = "recurrent"
     title = "Hidden"
     hint = "The hidden states of a recurrent model, step by step, and how its attention looks back at them."
+    shows = WEIGHTS | {"next", "gradient", "value", "width", "size"}
 
     @classmethod
     def suits(cls, info: CheckpointInfo) -> bool:
@@ -97,6 +99,11 @@ class RecurrentPanel(Panel):
         if ran is None or not _is_recurrent(state):
             return None
         return RecurrentRequest(run=ran.run)
+
+    def answering(self, hidden: frozenset[Hide]) -> Sequence[Place]:
+        """Without attention no weights are shown, and nothing along which a gradient would go."""
+        attends = self._shown is None or self._shown.score != "none"
+        return super().answering(hidden if attends else hidden - WEIGHTS - {"gradient"})
 
     def prints(self, state: State) -> Request | None:
         return selected_cell_request(state) if _is_recurrent(state) else None

@@ -58,6 +58,7 @@ class VariancePanel(Panel):
     name = "variance"
     title = "Variance"
     hint = "Why attention divides by √d: random vectors of growing size, what softmax makes of them, and a real head."
+    shows = frozenset({"variance", "score"})
 
     @classmethod
     def suits(cls, info: CheckpointInfo) -> bool:

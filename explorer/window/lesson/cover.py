@@ -18,7 +18,8 @@ class Cover(QWidget):
 
     def __init__(self, over: QWidget, where: Callable[[], QRect] | None = None) -> None:
         super().__init__(over)
-        self._over, self._where = over, where
+        self.over = over
+        self._where = where
         self._theme = LIGHT
         self.setAccessibleName("Covered until Reveal")
         self.setCursor(Qt.CursorShape.ArrowCursor)
@@ -29,10 +30,15 @@ class Cover(QWidget):
 
     def follow(self) -> None:
         """Lie where it is to lie now."""
-        area = self._over.rect() if self._where is None else self._where() & self._over.rect()
+        area = self.over.rect() if self._where is None else self._where() & self.over.rect()
         if area != self.geometry():
             self.setGeometry(area)
         self.raise_()
+
+    def lie_over(self, where: QRect | None) -> None:
+        """Lie over this rectangle; None for all of the widget, however large that becomes."""
+        self._where = None if where is None else lambda: where
+        self.follow()
 
     def set_theme(self, theme: Theme) -> None:
         self._theme = theme

@@ -220,7 +220,8 @@ class LessonGuide(QObject):
         """Hide what is asked for, until it is answered."""
         step = self.step
         if step is not None and step.ask is not None and self._asks:
-            self.covers.hide(step.ask.hide, step.ask.cells is not None)
+            ask = step.ask
+            self.covers.hide(step.hides, asks_cells=ask.cells is not None, clicks=ask.click is not None)
             if not self._contents.one_panel.alone:  # else keys are the presenter's, until Ctrl+G
                 self.take_keyboard()
 

@@ -1,11 +1,14 @@
-"""One of the answers that a question offers: it may be a sentence, which Qt's buttons do not break into lines."""
+"""The answers that a question offers: each may be a sentence, which Qt's buttons do not break into lines."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QFont, QFontMetrics, QKeyEvent, QPainter, QPaintEvent, QPalette, QResizeEvent
-from PySide6.QtWidgets import QPushButton, QSizePolicy
+from PySide6.QtWidgets import QButtonGroup, QFrame, QPushButton, QSizePolicy, QVBoxLayout
 
+from explorer.session.lesson_drafts import LETTERS
 from explorer.window.lesson.mask_picture import draw_mask
 
 _ARROWS = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_Left, Qt.Key.Key_Right)
@@ -35,6 +38,7 @@ class OptionButton(QPushButton):
         """Arrow keys choose: Qt moves a choice of a group by them, but does not begin one."""
         if event.key() in _ARROWS and self.group().checkedId() < 0:
             self.click()
+            return
         super().keyPressEvent(event)
 
     def minimumSizeHint(self) -> QSize:
@@ -68,6 +72,42 @@ class OptionButton(QPushButton):
         text = "\n".join(lines_of(self._words, QFontMetrics(bold), width)).replace("&", "&&")
         if text != self.text():
             self.setText(text)
+
+
+class AnswerList(QFrame):
+    """Around all answers: it has the keyboard until one is chosen, so that none looks as if it were."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setProperty("role", "answers")
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAccessibleName("Answers")
+        self.setAccessibleDescription("An arrow key or a letter chooses an answer, Enter guesses it.")
+        self.group = QButtonGroup(self)
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(2, 2, 2, 2)
+        self._column.setSpacing(4)
+
+    def set_answers(self, answers: Sequence[tuple[str, str]]) -> None:
+        """Offer these, none of them chosen: what each says, and the kind of mask that is drawn beside it or ""."""
+        for button in self.group.buttons():
+            self.group.removeButton(button)
+            self._column.removeWidget(button)
+            button.deleteLater()
+        for index, (say, mask) in enumerate(answers):
+            button = OptionButton(LETTERS[index], say, mask)
+            self.group.addButton(button, index)
+            self._column.addWidget(button)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        buttons, key = self.group.buttons(), Qt.Key(event.key())
+        letter = LETTERS.find(event.text().upper()) if event.text() else -1
+        at = {Qt.Key.Key_Down: 0, Qt.Key.Key_Right: 0, Qt.Key.Key_Up: -1, Qt.Key.Key_Left: -1}.get(key, letter)
+        if not buttons or (key not in _ARROWS and not 0 <= letter < len(buttons)):
+            super().keyPressEvent(event)
+            return
+        buttons[at].click()
+        buttons[at].setFocus(Qt.FocusReason.OtherFocusReason)
 
 
 def lines_of(text: str, metrics: QFontMetrics, width: int) -> list[str]:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
-    QButtonGroup,
     QFrame,
     QHBoxLayout,
     QLabel,
@@ -22,7 +21,7 @@ from explorer.session.lessons import Ask
 from explorer.session.statements import Value
 from explorer.widgets.number_field import RealBox
 from explorer.widgets.page import wrapped
-from explorer.window.lesson.option_button import OptionButton
+from explorer.window.lesson.option_button import AnswerList, OptionButton
 from models.protocol.facts import spans
 
 _FINE = 200
@@ -42,11 +41,8 @@ class QuestionCard(QFrame):
         super().__init__()
         self.question = wrapped("", "title")
         self.question.setTextFormat(Qt.TextFormat.PlainText)
-        self.options = QWidget()
-        self._options_column = QVBoxLayout(self.options)
-        self._options_column.setContentsMargins(0, 0, 0, 0)
-        self._options_column.setSpacing(4)
-        self._group = QButtonGroup(self)
+        self.options = AnswerList()
+        self._group = self.options.group
         self._group.idClicked.connect(lambda _: self._enable())
         self.number, self.slider = RealBox(), QSlider(Qt.Orientation.Horizontal)
         self.slider.setRange(0, _FINE)
@@ -97,14 +93,7 @@ class QuestionCard(QFrame):
     def show_question(self, ask: Ask, is_share: bool, masks: Mapping[int, str] | None = None) -> None:
         """Begin anew. A number that `is_share` is guessed in per cent; `masks` are drawn beside options, by place."""
         self._ask, self._token, self._scale, self._is_touched = ask, "", 100 if is_share else 1, False
-        for button in self._group.buttons():
-            self._group.removeButton(button)
-            self._options_column.removeWidget(button)
-            button.deleteLater()
-        for index, option in enumerate(ask.options):
-            button = OptionButton(chr(ord("A") + index), option.say, (masks or {}).get(index, ""))
-            self._group.addButton(button, index)
-            self._options_column.addWidget(button)
+        self.options.set_answers([(o.say, (masks or {}).get(i, "")) for i, o in enumerate(ask.options)])
         self.options.setVisible(bool(ask.options))
         self.numbers.setVisible(ask.number is not None)
         self.word.setVisible(ask.word is not None)
@@ -194,7 +183,7 @@ class QuestionCard(QFrame):
         if ask is None or not (ask.options or ask.number or ask.word):
             return self.reveal
         if ask.options:
-            return self._group.checkedButton() or self._group.button(0)
+            return self._group.checkedButton() or self.options
         return self.slider if ask.number is not None else self.word
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Literal, get_args
+from typing import Literal
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFormLayout, QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from explorer.session.figures import Figure
+from explorer.session.hidden import HIDES, Hide
 from explorer.session.lesson_drafts import LETTERS, DraftAsk, Way
-from explorer.session.lessons import Hide, prediction
+from explorer.session.lessons import prediction
 from explorer.session.statements import Value, statement
 from explorer.widgets.number_field import RealBox
 from explorer.widgets.page import wrapped
@@ -33,18 +34,28 @@ _KINDS: dict[Kind, str] = {
     "number": "Guess a number",
 }
 _HIDES: dict[Hide, str] = {
-    "": "Nothing",
+    "": "What is asked for",
     "weight": "The selected cell",
     "row": "The selected row",
     "next": "What comes next",
     "map": "The head's weights",
     "mask": "The head's mask",
+    "score": "The score of the cell",
+    "value": "Lengths of values",
     "role": "What heads do",
+    "effect": "What heads and layers do for the answer",
+    "gradient": "Gradients",
+    "vector": "How near two vectors are",
+    "position": "How positions are told",
+    "variance": "The variance of products",
+    "width": "The width of heads",
+    "size": "How large the model is",
+    "cache": "Keys and values that are kept",
 }
 _MOST_OPTIONS, _FEWEST_OPTIONS = len(LETTERS), 2
 _LARGE = 1e9
 
-assert set(_HIDES) == set(get_args(Hide))
+assert set(_HIDES) == set(HIDES)
 
 
 def kind_of(ask: DraftAsk | None) -> Kind:
