@@ -104,6 +104,8 @@ class TrainingState:
     title: str = ""  # of the task: "write the letters backwards"
     example: str = ""
     parameters: int = 0
+    dropout: float = 0.0  # of a step, as is the smoothing of its labels: held-out rows are measured without
+    smoothing: float = 0.0
     curves: Curves = Curves()
     step: int = 0
     seconds: float = 0.0  # of this run, without pauses
@@ -153,6 +155,11 @@ class TrainingState:
     def held_out(self) -> HeldOutPoint | None:
         """The newest figures of held-out rows."""
         return self.curves.held_out[-1] if self.curves.held_out else None
+
+    @property
+    def held_out_best(self) -> HeldOutPoint | None:
+        """That with the lowest loss, the first of equal ones; of a long training those that are still known."""
+        return min(self.curves.held_out, key=lambda point: point.loss, default=None)
 
     def learned(self, told: Learned) -> TrainingState:
         """With the steps that were told of."""

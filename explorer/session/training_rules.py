@@ -140,6 +140,8 @@ def _begun(state: State, training: TrainingState, began: Began) -> State:
         title=began.title,
         example=began.example,
         parameters=began.parameters,
+        dropout=began.dropout,
+        smoothing=began.smoothing,
         step=began.step,
         curves=curves.with_points(began.points) if is_new else curves.until(began.step),
     )

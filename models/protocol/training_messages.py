@@ -145,6 +145,7 @@ class HeldOutPoint(Struct, frozen=True, array_like=True):
     tokens_right: float
     sequences_right: float
     rows: int
+    of_learned: float | None = None
 
 
 class Began(Message, frozen=True):
@@ -156,6 +157,8 @@ class Began(Message, frozen=True):
     parameters: int
     step: int = 0  # of the snapshot that was taken up
     points: tuple[TrainingPoint, ...] = ()  # of the steps before it, as far as they were kept
+    dropout: float = 0.0  # that raises the loss of a step, and of no measurement
+    smoothing: float = 0.0  # likewise, of the labels
     classifies: bool = False  # a row is a text and its class; else it is of tokens that are to be said
 
 

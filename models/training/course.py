@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from abc import ABC, abstractmethod
 from collections import deque
@@ -45,6 +46,9 @@ class HeldOut:
     tokens_right: float
     sequences_right: float  # rows of which every token is right, when it writes them itself
     rows: int
+    of_learned: float | None = None
+    """The same loss of the rows that the last step learned from, without dropout and smoothing too; before the first
+    step of those that it will learn from. None where it is no number, or was not measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +91,16 @@ class Course(ABC):
     @abstractmethod
     def parameters(self) -> int:
         """How many numbers are learned."""
+
+    @property
+    @abstractmethod
+    def dropout(self) -> float:
+        """The part of the activations that a step drops, the largest of those of its layers."""
+
+    @property
+    def smoothing(self) -> float:
+        """The part of the probability that a step's labels spread over all tokens."""
+        return 0.0
 
     @abstractmethod
     def step(self, cooling: float = 1.0) -> Point:
@@ -189,3 +203,8 @@ class Course(ABC):
         """Go on from the snapshot of `step`, bit for bit as if nothing had come between."""
         assert self.snapshots is not None
         self._take(self.snapshots.load(step), step)
+
+
+def finite(value: float) -> float | None:
+    """`value`, or None where it is no number."""
+    return value if math.isfinite(value) else None

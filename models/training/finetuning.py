@@ -20,7 +20,7 @@ from models.protocol.errors import ExplorerError
 from models.protocol.training_messages import AskedTuning, Tuned
 from models.textbook.transformer import IGNORE, loss
 from models.training.adam_state import moments_of, take_moments
-from models.training.course import Course, Diverged, HeldOut, Point
+from models.training.course import Course, Diverged, HeldOut, Point, finite
 from models.training.gradient_paths import HeadPass, tied_head
 from models.training.gradients import NORMS_EVERY, gradient_norms, parts_of
 from models.training.loss_watch import LossWatch
@@ -92,6 +92,10 @@ class TuningSettings:
         return RATES[self.tuned] if self.rate is None else self.rate
 
 
+_DROPPED = ("dropout", "attention_dropout", "activation_dropout", "dropout_rate")
+"""What configurations call the dropout that their models apply without a module of its own."""
+
+
 class FineTuning(Course):
     """An open checkpoint that learns. Its module is changed; `model` is not to be run as the checkpoint any more.
 
@@ -134,6 +138,14 @@ class FineTuning(Course):
     @property
     def parameters(self) -> int:
         return sum(p.numel() for p in self.learned)
+
+    @property
+    def dropout(self) -> float:
+        """As its modules have it, or its configuration: some families drop by a function."""
+        config = self.model.config.get_text_config()
+        told = (float(getattr(config, name, None) or 0) for name in _DROPPED)
+        own = (float(part.p) for part in self.module.modules() if isinstance(part, nn.Dropout))
+        return max((*told, *own))
 
     # ------------------------------------------------------------------ one step
 
@@ -191,7 +203,9 @@ class FineTuning(Course):
             hits = (logits.argmax(-1) == labels) | ~counted  # (rows, tokens)
             tokens, right = tokens + batch.tokens, right + int((hits & counted).sum())
             whole += int(hits.all(1).sum())
-        found = HeldOut(self.step_number, total / tokens, right / tokens, whole / len(held), len(held))
+        learned = self.rows.batch(max(0, self.step_number - 1), self.settings.batch)
+        of_learned = finite(float(loss(self._logits(learned.inputs), learned.labels.to(self.model.device))))
+        found = HeldOut(self.step_number, total / tokens, right / tokens, whole / len(held), len(held), of_learned)
         self.held_out.append(found)
         return found
 

@@ -71,6 +71,16 @@ def _training_loss(learner: Learner) -> float:
     return _mean(learner.losses[-_LAST:])
 
 
+@torch.no_grad()
+def _beside_frequencies(learner: Learner) -> float:
+    """Nats a token: 0 where a model has learned how often each token occurs and nothing else, below where more."""
+    batch = learner.training.rows.held_out(_MEASURED_ROWS)
+    labels = batch.labels[batch.labels != IGNORE]
+    loss = torch.nn.functional.cross_entropy(_logits(learner, batch)[batch.labels != IGNORE].double(), labels)
+    shares = torch.bincount(labels).double() / len(labels)
+    return float(loss - torch.special.entr(shares).sum())
+
+
 def _steps_to_learn(learner: Learner) -> float:
     return math.inf if learner.learned_after is None else learner.learned_after[0]
 
@@ -198,6 +208,7 @@ _MEASURES: dict[str, Callable[[Learner], float]] = {
     "tokens right": lambda learner: learner.held_out.tokens_right,
     "held-out loss": lambda learner: learner.held_out.loss,
     "training loss": _training_loss,
+    "loss beside frequencies": _beside_frequencies,
     "steps to learn": _steps_to_learn,
     "seconds to learn": _seconds_to_learn,
     "milliseconds a step": _milliseconds,
@@ -206,6 +217,7 @@ _MEASURES: dict[str, Callable[[Learner], float]] = {
     "calibration error": _calibration_error,
     "loss on longer rows": lambda learner: _at_places(learner, 1.0, LONGER),
     "loss at the trained length": lambda learner: _at_places(learner, 0.75, 1.0),
+    "times the trained loss": lambda learner: _at_places(learner, 1.0, LONGER) / _at_places(learner, 0.75, 1.0),
     "prefix-match score": _prefix_match,
     "middle half": _middle_half,
 }

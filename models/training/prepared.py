@@ -19,7 +19,8 @@ MEASURES: dict[str, str] = {  # by name, and what it is
     "sequences right": "part of the held-out rows that the model writes right by itself",
     "tokens right": "part of the held-out tokens that are right beside true ones before them",
     "held-out loss": "nats a token on held-out rows, without label smoothing",
-    "training loss": "nats a token, the mean of the last 20 steps",
+    "training loss": "nats a token, the mean of the last 20 steps, with the dropout and label smoothing of the run",
+    "loss beside frequencies": "held-out loss, less that of knowing how often each token occurs and nothing more",
     "steps to learn": "steps until nine tokens in ten of a batch are right, the mean of 10 steps",
     "seconds to learn": "processor time of those steps",
     "milliseconds a step": "processor time of one step, the median",
@@ -28,6 +29,7 @@ MEASURES: dict[str, str] = {  # by name, and what it is
     "calibration error": "how far sureness and being right lie apart, in ten bins of sureness, on held-out tokens",
     "loss on longer rows": "nats a token at the places beyond the trained length",
     "loss at the trained length": "nats a token at the last quarter of the places that were trained",
+    "times the trained loss": "loss on longer rows, as a multiple of the loss at the trained length",
     "prefix-match score": "attention of the best head to what came after this token before",
     "middle half": "part of the steps in which tokens right climb from a quarter to three quarters of all they gain",
 }

@@ -22,7 +22,7 @@ from models.textbook.tokenizer import START_ID
 from models.textbook.transformer import IGNORE, loss
 from models.textbook.transformer_config import TransformerConfig
 from models.training.adam_state import moments_of, take_moments
-from models.training.course import Course, Diverged, HeldOut, Point
+from models.training.course import Course, Diverged, HeldOut, Point, finite
 from models.training.gradient_paths import EncoderPass, HeadPass, tied_head
 from models.training.gradients import AND_HEAD, NORMS_EVERY, gradient_norms
 from models.training.loss_watch import LossWatch
@@ -71,6 +71,14 @@ class Training(Course):
     @property
     def parameters(self) -> int:
         return sum(p.numel() for p in self.model.parameters())
+
+    @property
+    def dropout(self) -> float:
+        return self.config.dropout
+
+    @property
+    def smoothing(self) -> float:
+        return self._smoothing
 
     # ------------------------------------------------------------------ one step
 
@@ -165,8 +173,10 @@ class Training(Course):
                 whole += written_right(model, inputs, labels)
             else:
                 whole += int(hits.all(1).sum())
+        learned = self.rows.batch(max(0, self.step_number - 1), self.settings.batch)
+        of_learned = finite(float(loss(model(**learned.inputs).logits, learned.labels)))
         model.train()
-        found = HeldOut(self.step_number, value / tokens, right / tokens, whole / rows, rows)
+        found = HeldOut(self.step_number, value / tokens, right / tokens, whole / rows, rows, of_learned)
         self.held_out.append(found)
         return found
 

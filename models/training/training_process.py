@@ -141,7 +141,8 @@ class Learner:
         points = tuple(TrainingPoint(*astuple(point)) for point in training.points)
         it = self.taught
         began = (str(self.folder), it.title, it.example, training.parameters, training.step_number, points)
-        self._say(Began(*began, it.classifies))
+        eased = training.dropout, training.smoothing
+        self._say(Began(*began, *eased, it.classifies))
         self._tell_snapshot(training.step_number)
         return True
 

@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from explorer.panels.playground import figures
 from explorer.panels.playground.plot_grid import PlotGrid
-from explorer.panels.playground.words import right, standing
+from explorer.panels.playground.words import measured_apart, right, standing
 from explorer.session.training import Curves, TrainingState
 from explorer.widgets.page import wrapped
 from explorer.widgets.plot.plot import Plot
@@ -24,6 +24,7 @@ class CurvesPage(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.right, self.standing, self.sentence = wrapped(role="heading"), wrapped(role="dim"), wrapped()
+        self.apart = wrapped(role="dim")
         self.plots = [Plot(name, 230 if name in _WITH_MANY else 170, grows=True) for name in _NAMES]
         self._grid = PlotGrid(self.plots)
         self._curves: Curves | None = None
@@ -31,7 +32,7 @@ class CurvesPage(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 2, 6, 4)
         column.setSpacing(6)
-        for label in (self.right, self.standing, self.sentence):
+        for label in (self.right, self.standing, self.sentence, self.apart):
             column.addWidget(label)
         column.addWidget(self._grid, 1)
         self.show_training(None)
@@ -41,6 +42,7 @@ class CurvesPage(QWidget):
             (self.right, right(training)),
             (self.standing, standing(training)),
             (self.sentence, "" if training is None else training.sentence),
+            (self.apart, measured_apart(training)),
         ):
             label.setText(text)
             label.setVisible(bool(text))

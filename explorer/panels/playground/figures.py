@@ -17,12 +17,15 @@ _MOST_PARTS = 8  # that can be told apart
 
 
 def loss(curves: Curves) -> Figure:
+    """The loss of each step as it learns, and two measured alike: of held-out rows and of those just learned."""
     points, held = curves.points, curves.held_out
+    alike = {p.step: p.of_learned for p in held if p.of_learned is not None}
     return Figure(
         Axis("step", whole=True),
         Axis(f"loss, nats a {curves.of}", low=0.0),
         (
             _series("training", [p.step for p in points], [p.loss for p in points], "bar", 1.5),
+            _series("training, measured as held out", [*alike], [*alike.values()], "key", 2.0),
             _series("held out", [p.step for p in held], [p.loss for p in held], "query", 2.5),
         ),
         names="legend",

@@ -46,10 +46,29 @@ def losses(training: TrainingState) -> str:
     if before is None or now is None:
         return ""
     said = f"Held-out loss {before.loss:.3f}" + (f" → {now.loss:.3f}" if now.step else "")
+    best = training.held_out_best
+    if best is not None and best.step < now.step and f"{best.loss:.3f}" != f"{now.loss:.3f}":
+        when = f"after step {best.step:,}" if best.step else "before the first step"
+        said = f"{said}, lowest {best.loss:.3f} {when}"
     if training.curves.of == "token":
         return said
     right = f"{100 * before.tokens_right:.1f} %" + (f" → {100 * now.tokens_right:.1f} %" if now.step else "")
     return f"{said}\nHeld-out texts right {right}"
+
+
+def measured_apart(training: TrainingState | None) -> str:
+    """Why the loss of a step lies above that of held-out rows; "" where nothing raises it."""
+    if training is None or not training.curves.points:
+        return ""
+    on = (("dropout", training.dropout), ("label smoothing", training.smoothing))
+    eased = " and ".join(f"{name} {value:g}" for name, value in on if value)
+    if not eased:
+        return ""
+    them = "both" if training.dropout and training.smoothing else "it"
+    return (
+        f"“training” is each step's own loss, with {eased}, which can put it above “held out”. The other two curves "
+        f"are measured without {them}: compare those."
+    )
 
 
 def plan_said(plan: PlanView) -> str:

@@ -60,6 +60,21 @@ def test_the_loss_of_a_decoder_is_transformers_own(gpt, data):
     assert measured == pytest.approx(total / count, abs=1e-5)
 
 
+def test_the_rows_just_learned_are_measured_as_held_out_ones_are(gpt):
+    rows = rows_of(gpt, PAIRS, 0)
+    tuning = FineTuning(gpt, rows, TuningSettings())
+    assert tuning.dropout == max(gpt.config.resid_pdrop, gpt.config.embd_pdrop, gpt.config.attn_pdrop)
+    tuning.step()
+    tuning.step()
+    batch = rows.batch(1, tuning.settings.batch)
+    gpt.module.eval()
+    with torch.no_grad():
+        scores = torch.log_softmax(gpt.module(**batch.inputs).logits.double(), -1)
+    kept = batch.labels != IGNORE
+    wanted = -scores[kept].gather(-1, batch.labels[kept][:, None]).mean()
+    assert tuning.measure().of_learned == pytest.approx(float(wanted), abs=1e-4)
+
+
 def test_the_loss_of_a_translator_is_transformers_own():
     model = open_checkpoint("en-es")
     rows = rows_of(model, PAIRS, 0)

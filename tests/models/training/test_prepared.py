@@ -163,6 +163,22 @@ def test_the_largest_weight_and_the_prefix_match_are_read_off_the_weights():
     assert ours[1] == pytest.approx(max(scores), abs=1e-5)
 
 
+def test_a_loss_is_held_against_letter_frequencies():
+    """0 of a model whose logits are the log of how often each held-out token occurs; for others the formula."""
+    one = learner()
+    batch = one.training.rows.held_out(200)
+    labels = batch.labels[batch.labels != IGNORE].numpy()
+    shares = np.unique(labels, return_counts=True)[1] / len(labels)
+    with torch.no_grad():
+        one.training.model.eval()
+        scores = torch.log_softmax(one.training.model(**batch.inputs).logits.double(), -1)
+    kept = batch.labels != IGNORE
+    loss = -scores[kept].gather(-1, batch.labels[kept][:, None]).mean()
+    wanted = float(loss) + float((shares * np.log(shares)).sum())
+    assert wanted > 0, "before training it knows no frequencies"
+    assert measure("loss beside frequencies", one) == pytest.approx(wanted, abs=1e-6)
+
+
 def test_loss_beyond_the_trained_length_is_of_the_places_beyond_it():
     one = learner("text:10", context="64")
     rows = one.training.rows
@@ -175,6 +191,8 @@ def test_loss_beyond_the_trained_length_is_of_the_places_beyond_it():
     by_place = -torch.log_softmax(logits, -1).gather(-1, batch.labels[..., None])[..., 0]
     assert measure("loss on longer rows", one) == pytest.approx(float(by_place[:, 10:].mean()), abs=1e-5)
     assert measure("loss at the trained length", one) == pytest.approx(float(by_place[:, 7:10].mean()), abs=1e-5)
+    times = float(by_place[:, 10:].mean() / by_place[:, 7:10].mean())
+    assert measure("times the trained loss", one) == pytest.approx(times, abs=1e-5)
 
 
 # --------------------------------------------------------------------------- statements

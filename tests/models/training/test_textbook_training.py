@@ -105,6 +105,24 @@ def test_held_out_rows_are_counted_as_the_model_writes_them():
     assert found.tokens_right == pytest.approx(float((logits.argmax(-1) == batch.labels)[kept].float().mean()))
 
 
+def test_what_was_just_learned_is_measured_as_held_out_rows_are():
+    """Without dropout and smoothing, which a step's own loss has: here against the formula in float64."""
+    training = tiny(dropout="0.3", label_smoothing="0.2")
+    assert (training.dropout, training.smoothing) == (0.3, 0.2)
+    for number in (0, 0, 1, 2):  # batches: before the first step what it will learn from, then what it learned from
+        batch = training.rows.batch(number, training.settings.batch)
+        found = training.measure()
+        training.model.eval()
+        with torch.no_grad():
+            scores = torch.log_softmax(training.model(**batch.inputs).logits.double(), -1)
+        kept = batch.labels != IGNORE
+        wanted = -scores[kept].gather(-1, batch.labels[kept][:, None]).mean()
+        assert found.of_learned == pytest.approx(float(wanted), abs=1e-5)
+        training.model.train()
+        if len(training.held_out) < 4:
+            training.step()
+
+
 def test_without_a_causal_mask_it_is_what_is_written_that_counts():
     """Beside the true tokens such a decoder reads off what comes next; by itself it cannot."""
     training = experiment("copy:3", {**QUICK, "shape": "decoder", "causal_mask": "off"}).training()

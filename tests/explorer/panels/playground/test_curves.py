@@ -9,7 +9,7 @@ import pytest
 from explorer.panels.playground import figures
 from explorer.panels.playground.curves import CurvesPage
 from explorer.session.training import Curves, TrainingState
-from models.protocol.training_messages import Asked, Learned, TrainingPoint, from_process, line_of
+from models.protocol.training_messages import Asked, HeldOutPoint, Learned, TrainingPoint, from_process, line_of
 from models.training.experiment import experiment
 from tests.explorer.drawn_text import text_on
 
@@ -36,6 +36,29 @@ def test_the_states_of_a_recurrent_encoder_are_those_of_the_newest_measured_step
     read = figure.series[1]
     assert read.name == "read by the decoder"
     assert len(read.x) == (5 if score == "bahdanau" else 2)  # the bottleneck: where either direction ends
+
+
+def test_the_loss_has_a_curve_that_is_measured_as_held_out_rows_are(qtbot):
+    training = trained(3, width="16", heads="2", layers="1")
+    held = (
+        HeldOutPoint(0, 3.4, 0.1, 0.0, 100, 3.5),
+        HeldOutPoint(2, 2.9, 0.2, 0.0, 100),
+        HeldOutPoint(3, 2, 0, 0, 9, 1.5),
+    )
+    curves = replace(training.curves, held_out=held)
+    named = {series.name: series for series in figures.loss(curves).series}
+    alike = named["training, measured as held out"]
+    assert dict(zip(alike.x, alike.y, strict=True)) == {0: 3.5, 3: 1.5}, "where it was measured"
+    page = CurvesPage()
+    qtbot.addWidget(page)
+    page.show()
+    page.show_training(replace(training, curves=curves))
+    assert not page.apart.isVisible(), "nothing sets the curves apart"
+    page.show_training(replace(training, curves=curves, dropout=0.1, smoothing=0.25))
+    assert "with dropout 0.1 and label smoothing 0.25" in page.apart.text()
+    assert page.apart.isVisible()
+    page.show_training(replace(training, curves=curves, dropout=0.1))
+    assert "with dropout 0.1, which" in page.apart.text()
 
 
 def test_the_head_has_a_curve_of_its_own_where_it_shares_its_matrix():

@@ -142,6 +142,25 @@ def test_train_begins_what_the_page_in_front_shows(panel, session):
     assert isinstance(session.state.learning.asked, Asked)
 
 
+def test_the_lowest_held_out_loss_is_named_where_it_is_not_the_last(panel, session):
+    press(panel.train)
+    tell(session, Began("/none/story-gpt-tuned", "go on", "", 12))
+    for step, loss in ((0, 4.5), (20, 2.0), (40, 1.25), (60, 1.5), (80, 1.75)):
+        tell(session, Learned((TrainingPoint(max(1, step), 2.0, 0.5, 2e-4, 100.0),), 1.0, 1.0, "running"))
+        tell(session, Measured(HeldOutPoint(step, loss, 0.1, 0.0, 20)))
+    assert panel.fine_tune.result.losses.text() == "Held-out loss 4.500 → 1.750, lowest 1.250 after step 40"
+    tell(session, Measured(HeldOutPoint(100, 1.2, 0.1, 0.0, 20)))
+    assert panel.fine_tune.result.losses.text() == "Held-out loss 4.500 → 1.200", "the last is the best"
+
+
+def test_a_checkpoint_that_only_gets_worse_was_best_before_the_first_step(panel, session):
+    press(panel.train)
+    tell(session, Began("/none/story-gpt-tuned", "go on", "", 12))
+    tell(session, Measured(HeldOutPoint(0, 1.5, 0.1, 0.0, 20)))
+    tell(session, Measured(HeldOutPoint(10, 2.5, 0.1, 0.0, 20)))
+    assert panel.fine_tune.result.losses.text() == "Held-out loss 1.500 → 2.500, lowest 1.500 before the first step"
+
+
 def test_before_and_after_are_what_was_told(panel, session):
     press(panel.train)
     tell(session, Began("/none/story-gpt-tuned", "go on", "", 12))
