@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import re
-import tomllib
 from collections.abc import Iterable
 from functools import cache
 from typing import Annotated
@@ -13,6 +12,7 @@ import msgspec
 
 from explorer import json_files
 from explorer.paths import resource
+from models.files.toml_files import decode_toml
 
 _BYTES = 256 * 1024
 """The file is not larger."""
@@ -96,7 +96,7 @@ def decode(content: bytes) -> Glossary:
     Raises:
         ValueError: it spells none; what is wrong and where.
     """
-    return Glossary(msgspec.convert(tomllib.loads(content.decode()), type=_File).entry)
+    return Glossary(msgspec.convert(decode_toml(content.decode()), type=_File).entry)
 
 
 @cache

@@ -6,13 +6,13 @@ A preset holds as long as a person has chosen nothing else.
 from __future__ import annotations
 
 import os
-import tomllib
 from pathlib import Path
 
 import msgspec
 import platformdirs
 
 from explorer.theme import ThemeName
+from models.files.toml_files import decode_toml
 
 NAME = "presets.toml"
 _MOST_BYTES = 1 << 16
@@ -46,6 +46,6 @@ def presets() -> tuple[Presets, str]:
             content = file.read(_MOST_BYTES + 1)
         if len(content) > _MOST_BYTES:
             raise ValueError("it is too long")
-        return msgspec.convert(tomllib.loads(content.decode("utf-8-sig")), Presets), ""
+        return msgspec.convert(decode_toml(content.decode("utf-8-sig")), Presets), ""
     except (OSError, ValueError) as error:
         return Presets(), f"The presets in {path} could not be read ({error}). The program starts without them."

@@ -6,7 +6,6 @@ Tokens are named by their words, so that a file can be read; a test holds every 
 from __future__ import annotations
 
 import logging
-import tomllib
 from functools import cache
 from typing import Annotated, Literal
 
@@ -17,6 +16,7 @@ from explorer.paths import resource
 from explorer.session.figures import Because, Figures, check_reasons
 from explorer.session.named_tokens import Count, Word
 from models.files.catalogue import SHIPPED
+from models.files.toml_files import decode_toml
 from models.protocol.interventions import Intervention, Mask, Positions
 from models.protocol.values import SiteRef
 
@@ -97,7 +97,7 @@ def decode(content: bytes) -> tuple[Example, ...]:
     Raises:
         ValueError: it spells none, or names a mask that there is not; what is wrong and where.
     """
-    return msgspec.convert(tomllib.loads(content.decode()), type=_File).example
+    return msgspec.convert(decode_toml(content.decode()), type=_File).example
 
 
 @cache

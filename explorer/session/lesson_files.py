@@ -25,6 +25,8 @@ from explorer.session.scenes import check_state
 from explorer.session.shipped_lessons import TOML
 from explorer.session.state import Document
 from explorer.session.view_options import ViewOptions
+from models.files.regular_files import open_regular
+from models.files.toml_files import decode_toml as decode_table
 from models.files.whole_files import not_written, write_whole
 
 LARGEST = 512 * 1024
@@ -56,13 +58,11 @@ def decode_toml(content: bytes, panels: Sequence[str] = ()) -> Lesson:
     except ValueError as error:
         raise LessonError(str(error)) from error
     try:
-        tree = tomllib.loads(text)
+        tree = decode_table(text)
     except tomllib.TOMLDecodeError as error:
         found = re.search(r"\(at line (\d+), column \d+\)", str(error))
         line = int(found[1]) if found else text.count("\n") + 1
         raise LessonError(re.sub(r" \(at .*\)$", "", str(error)), line) from error
-    except RecursionError as error:
-        raise LessonError("it is nested too deep") from error
     _check_depth(tree)
     return _converted(tree, partial(line_of, text), panels)
 
@@ -136,7 +136,10 @@ def load(path: Path, panels: Sequence[str] = ()) -> OpenLesson:
 def is_packed(path: Path) -> bool:
     """Whether a file is one that `save` writes, and no text that a person wrote."""
     try:
-        return path.suffix.lower() != TOML and json_files.read(path, attn.LARGEST)[:2] == _ZIP
+        if path.suffix.lower() == TOML:
+            return False
+        with open_regular(path) as stream:
+            return stream.read(len(_ZIP)) == _ZIP
     except (OSError, ValueError):
         return False
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import string
-import tomllib
 from functools import cache
 from typing import Annotated, Literal
 
@@ -14,6 +13,7 @@ from explorer.paths import resource
 from explorer.session.figures import Because, Figures, check_reasons
 from explorer.session.goals import Goal
 from explorer.session.named_tokens import Word
+from models.files.toml_files import decode_toml
 
 _BYTES = 64 * 1024
 """A file of a tour is not larger."""
@@ -65,7 +65,7 @@ def decode(content: bytes) -> Tour:
     Raises:
         ValueError: it spells none; what is wrong and where.
     """
-    tour = msgspec.convert(tomllib.loads(content.decode()), type=Tour)
+    tour = msgspec.convert(decode_toml(content.decode()), type=Tour)
     for number, step in enumerate(tour.step, start=1):
         if step.needs and step.needs not in tour.states:
             raise ValueError(f"step {number} needs a state “{step.needs}” that there is not")

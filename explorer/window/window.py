@@ -505,7 +505,7 @@ class MainWindow(Shell):
             one.stop(0)  # all are told before any is waited for
         ended = []
         if self._is_filled:  # these have to write, which takes a moment; a checkpoint that is being read is given up
-            ended.append(self.sessions.stop(WRITE_SECONDS))
+            ended += [self.sessions.stop(WRITE_SECONDS), self.lessons.stop(WRITE_SECONDS)]
             for kept in (self.autosave, self.drafts):
                 if kept is not None:
                     ended.append(kept.stop(max(WRITE_SECONDS, deadline - time.monotonic())))

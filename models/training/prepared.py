@@ -6,11 +6,12 @@ No torch is imported here: a window may list them.
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from models.files.toml_files import decode_toml
 
 CLOCKED = frozenset({"seconds to learn", "milliseconds a step"})
 """Measures that a busy computer changes."""
@@ -110,8 +111,7 @@ def read_prepared(path: Path) -> dict[str, Prepared]:
     Raises:
         ValueError: the file is no list of experiments; the sentence names the experiment and what is wrong with it.
     """
-    with path.open("rb") as file:
-        table = tomllib.load(file)
+    table = decode_toml(path.read_text(encoding="utf-8"))
     return {name: _experiment(name, told) for name, told in table.items()}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,6 +11,7 @@ import numpy as np
 
 from explorer.paths import resource
 from explorer.widgets.token_text import apart
+from models.files.toml_files import decode_toml
 from models.protocol.roles import MEASURES, PATTERNS, ROLE_NAMES, ROLES, HeadQuestion, Role, RolesView, plain_roles
 from models.protocol.values import Site, SiteRef
 
@@ -100,7 +100,7 @@ def explained(role: Role, probe: str) -> str:
 @lru_cache(maxsize=64)
 def _page(role: str) -> Mapping[str, str]:
     name = "relation" if ROLE_NAMES[role].kind == "relation" else role
-    return tomllib.loads(resource(f"roles/{name}.toml").read_text(encoding="utf-8"))
+    return decode_toml(resource(f"roles/{name}.toml").read_text(encoding="utf-8"))
 
 
 def page_of(role: str) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QMainWindow
 
+from explorer.compute.background import Background
 from explorer.panels.registry import TITLES
 from explorer.session.intents import Show
 from explorer.session.quiz import Answer, as_csv
@@ -52,6 +53,7 @@ class Lessons(QObject):
         self._answers: tuple[str, tuple[Answer, ...]] = ("", ())  # the title of the lesson that they are of
         self._text_size = 1.0
         self._making: Making | None = None
+        self._work = Background("lessons", self)
         self._file = WatchedFile(self)
         self._file.changed.connect(self._on_file_changed)
 
@@ -68,22 +70,34 @@ class Lessons(QObject):
 
     def begin(self, path: Path, at: int = 0) -> None:
         """Give the lesson in a file. One that is none changes nothing; a sentence says what is wrong with it."""
-        opened = self.loaded(path)
-        if opened is not None:
+
+        def begun(opened: OpenLesson) -> None:
             self.give(opened, at)
             self.path = path
             self._file.watch(path)
 
-    def loaded(self, path: Path) -> OpenLesson | None:
-        """The lesson in a file; None where it is none: what is wrong is said."""
-        from explorer.session import lesson_files
+        self.read(path, begun)
 
+    def read(self, path: Path, then: Callable[[OpenLesson], object]) -> None:
+        """Read a lesson in a thread, and do `then` with it here. Where it is none, what is wrong is said."""
         names = tuple(panel.name for panel in self._contents.panels) or tuple(TITLES)
-        try:
+
+        def load() -> OpenLesson:
+            from explorer.session import lesson_files
+
             return lesson_files.load(path, names)
-        except ValueError as error:
-            self._say("error", str(error))
-        return None
+
+        def done(outcome: OpenLesson | Exception) -> None:
+            if isinstance(outcome, Exception):
+                self._say("error", str(outcome))
+            else:
+                then(outcome)
+
+        self._work.run(load, done)
+
+    def stop(self, patience: float) -> bool:
+        """End the thread; whether it ended within `patience` seconds."""
+        return self._work.stop(patience)
 
     def give(self, opened: OpenLesson, at: int = 0, answers: Mapping[int, Answer] | None = None) -> None:
         """Give a lesson from its first step on, or another. `answers` are those that were given to it already."""
@@ -251,14 +265,19 @@ class Lessons(QObject):
     def _on_file_changed(self) -> None:
         """Somebody writes the lesson beside the window: it goes on at the same step, as it is written now."""
         guide, path = self.guide, self.path
-        opened = None if guide is None or path is None else self.loaded(path)
-        if guide is None or path is None or opened is None:
-            return  # what is wrong is said, and the lesson goes on as it was
-        was, now = guide.steps, opened.lesson.step
-        answers = {at: a for at, a in guide.answers.items() if at < len(now) and now[at].ask == was[at].ask}
-        self.give(opened, guide.at, answers)
-        self.path = path
-        self._file.watch(path)
+        if guide is None or path is None:
+            return
+
+        def read(opened: OpenLesson) -> None:
+            if self.guide is not guide or self.path != path:
+                return  # another has begun meanwhile
+            was, now = guide.steps, opened.lesson.step
+            answers = {at: a for at, a in guide.answers.items() if at < len(now) and now[at].ask == was[at].ask}
+            self.give(opened, guide.at, answers)
+            self.path = path
+            self._file.watch(path)
+
+        self.read(path, read)  # where something is wrong the lesson goes on as it was
 
     def _say(self, kind: Literal["info", "error"] | None, sentence: str = "") -> None:
         notice = None if kind is None else Notice(kind, sentence)

@@ -44,7 +44,7 @@ class Gives(Protocol):
     @property
     def is_giving(self) -> bool: ...
     def set_text_size(self, size: float) -> None: ...
-    def loaded(self, path: Path) -> OpenLesson | None: ...
+    def read(self, path: Path, then: Callable[[OpenLesson], object]) -> None: ...
     def give(self, opened: OpenLesson, at: int = 0) -> None: ...
 
 
@@ -128,9 +128,7 @@ class Making(QObject):
 
     def open_path(self, path: Path) -> None:
         """Go on with the lesson in a file. One that is none changes nothing: what is wrong is said, and where."""
-        opened = self._gives.loaded(path)
-        if opened is not None:
-            self.begin(opened, path)
+        self._gives.read(path, lambda opened: self.begin(opened, path))
 
     def close(self) -> None:
         """Make it no longer. What is not saved is asked about."""
@@ -377,9 +375,12 @@ class Making(QObject):
         if not self.is_saved:
             self._say("warning", f"{path.name} was written by another program. Save as… keeps what is written here.")
             return
-        opened = self._gives.loaded(path)
-        if opened is not None:
-            self._open(opened, path, max(self.at, 0))
+
+        def read(opened: OpenLesson) -> None:
+            if self.is_on and self.is_saved and self.path == path:  # nothing was done meanwhile
+                self._open(opened, path, max(self.at, 0))
+
+        self._gives.read(path, read)
 
     # what it shows
 

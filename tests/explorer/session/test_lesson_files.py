@@ -53,6 +53,12 @@ def wrong(content: str | bytes) -> LessonError:
     return caught.value
 
 
+def test_a_key_of_very_many_parts_is_refused_with_its_line() -> None:
+    found = wrong(GOOD + ".".join(["a"] * 100_000) + "=1")
+    assert found.line == GOOD.count("\n") + 1
+    assert "more than 16 parts" in str(found)
+
+
 def test_a_file_is_read() -> None:
     lesson = decode_toml(GOOD.encode(), PANELS)
     assert [step.title for step in lesson.step] == ["Who?", "Who?"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +13,9 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QPushButton, QWidget
 
 from explorer.panels.head_map.panel import HeadMapPanel
+from explorer.session import lesson_files
 from explorer.session.intents import SetText
+from explorer.session.lessons import OpenLesson
 from explorer.session.shipped_lessons import shipped_lessons
 from explorer.window.lesson.cell_cover import KeyCover, RowCover
 from explorer.window.lesson.column import LessonColumn
@@ -104,6 +107,7 @@ def window(opened: MainWindow, tmp_path: Path) -> Iterator[MainWindow]:
     back_to_start(opened)
     (tmp_path / "trial.toml").write_text(LESSON)
     opened.lessons.begin(tmp_path / "trial.toml")
+    wait_until(lambda: opened.lessons.guide is not None)
     arrive(opened)
     yield opened
     opened.lessons.end()
@@ -299,10 +303,32 @@ def test_a_file_that_is_no_lesson_changes_nothing(window: MainWindow, tmp_path: 
     guide = guide_of(window)
     (tmp_path / "bad.toml").write_text("title = 3")
     window.lessons.begin(tmp_path / "bad.toml")
+    wait_until(lambda: (notice := window.session.state.notice) is not None and "line 1" in notice.text)
     assert window.lessons.guide is guide
-    notice = window.session.state.notice
-    assert notice is not None
-    assert "line 1" in notice.text
+
+
+def test_a_lesson_is_read_beside_the_window(
+    window: MainWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_go_on, read, threads = threading.Event(), lesson_files.load, []
+
+    def slow(path: Path, panels: tuple[str, ...] = ()) -> OpenLesson:
+        threads.append(threading.current_thread())
+        assert may_go_on.wait(60)
+        return read(path, panels)
+
+    monkeypatch.setattr(lesson_files, "load", slow)
+    before = guide_of(window)
+    (tmp_path / "other.toml").write_text(LESSON)
+    window.lessons.begin(tmp_path / "other.toml")
+    wait_until(lambda: bool(threads))
+    settle(window)  # the event loop goes on
+    assert window.lessons.guide is before
+    assert threads != [threading.current_thread()]
+    may_go_on.set()
+    wait_until(lambda: guide_of(window) is not before)
+    assert window.lessons.path == tmp_path / "other.toml"
+    arrive(window)
 
 
 @pytest.mark.parametrize(
@@ -345,6 +371,7 @@ def test_the_offer_of_a_tour_gives_way_to_a_lesson(window: MainWindow) -> None:
     window.lessons.end()
     window.tour.offer()
     window.lessons.begin(path)
+    wait_until(lambda: window.lessons.guide is not None)
     assert window.tour.bar.isHidden()
     arrive(window)
 

@@ -249,6 +249,7 @@ def test_the_figures_come_back_after_a_guess(window: MainWindow, making: Making)
 
 def test_the_grip_of_a_column_has_the_colours_of_the_window(window: MainWindow, making: Making) -> None:
     window.lessons.begin(shipped_lessons()[0])
+    wait_until(lambda: window.lessons.is_giving)
     docks = [making.dock, *(dock for dock in window.findChildren(SideDock) if dock is not making.dock)]
     assert [dock.windowTitle() for dock in docks] == ["Lesson editor", "Lesson"]
     for dock in docks:
@@ -365,7 +366,7 @@ def test_a_lesson_that_comes_along_is_changed_and_saved_as_ones_own(
     shipped = lesson_files.load(path)
     monkeypatch.setattr("explorer.widgets.asking.file_to_open", lambda *_: str(path))
     window.menus["edit_lesson"].trigger()
-    assert len(titles(making)) == len(shipped.lesson.step)
+    wait_until(lambda: len(titles(making)) == len(shipped.lesson.step))
     assert making.draft.opened() == shipped
     target = tmp_path / "own.lesson"
     written = saved_by(making, target, monkeypatch)

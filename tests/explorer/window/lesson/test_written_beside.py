@@ -56,6 +56,7 @@ def path(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
 def window(opened: MainWindow, path: Path) -> Iterator[MainWindow]:
     back_to_start(opened)
     opened.lessons.begin(path)
+    wait_until(lambda: opened.lessons.guide is not None)
     arrive(opened)
     yield opened
     opened.lessons.end()
@@ -162,7 +163,6 @@ def test_what_is_written_beside_the_editor_is_read_unless_something_would_be_los
 def test_a_faulty_file_is_not_taken_into_the_editor(opened: MainWindow, tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_text(LESSON.replace("minutes = 1", "minutes = 'x'"))
     opened.lessons.making.open_path(tmp_path / "bad.toml")
+    words = "bad.toml is no lesson that can be opened: line 3: minutes"
+    wait_until(lambda: (said_of := notice(opened)) is not None and words in said_of.text)
     assert not opened.lessons.is_making
-    said_of = notice(opened)
-    assert said_of is not None
-    assert "bad.toml is no lesson that can be opened: line 3: minutes" in said_of.text
