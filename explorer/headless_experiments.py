@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from explorer.console import Interrupted, say, signals_noted
 from explorer.headless_model import sentence_of, show_progress
 from explorer.paths import resource
+from models.protocol.errors import NO_MEMORY_TO_TRAIN
 
 if TYPE_CHECKING:
     from models.training.comparison import Comparison
@@ -37,7 +38,7 @@ def run_experiment(args: argparse.Namespace) -> str:
     except Interrupted:
         raise
     except Exception as error:
-        return sentence_of(error)
+        return sentence_of(error, NO_MEMORY_TO_TRAIN)
     for line in verdict.lines():
         say(line)
     say(f"{'Holds' if verdict.holds else 'Does not hold'} here: {prepared.claim}")

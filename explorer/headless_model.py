@@ -30,12 +30,12 @@ def opened(state: State) -> Model:
     return open_checkpoint(reference, device=where.device, dtype=where.dtype)
 
 
-def sentence_of(error: Exception) -> str:
+def sentence_of(error: Exception, no_memory: str = NO_MEMORY) -> str:
     """What to tell the person of `error`, which is raised again where it is a fault of the program."""
     from models.files.devices import is_out_of_memory
 
     if is_out_of_memory(error):
-        return NO_MEMORY
+        return no_memory
     if not isinstance(error, ExplorerError):
         raise error
     return str(error)

@@ -10,7 +10,7 @@ from explorer.console import Interrupted, complain, say, signals_noted
 from explorer.headless_finetuning import resume_tuning
 from explorer.headless_model import sentence_of, show_progress
 from explorer.training_options import budget_of, resumed_length
-from models.protocol.errors import as_sentence
+from models.protocol.errors import NO_MEMORY_TO_TRAIN, as_sentence
 
 if TYPE_CHECKING:
     from models.training.common import Budget
@@ -34,7 +34,7 @@ def train(args: argparse.Namespace) -> str:
     except ValueError as error:
         return as_sentence(str(error))
     except Exception as error:
-        return sentence_of(error)
+        return sentence_of(error, NO_MEMORY_TO_TRAIN)
 
 
 def _begin(args: argparse.Namespace) -> str:

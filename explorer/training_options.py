@@ -127,8 +127,7 @@ def check_training(args: argparse.Namespace, parser: argparse.ArgumentParser) ->
         value = getattr(args, name)
         if value is not None and not 0 < value < 1e9:
             raise ValueError(f"--{name} {value:g} is no length of a training: it is above 0.")
-    if args.seed is not None and args.seed < 0:
-        raise ValueError("--seed is 0 or more.")
+    _check_seed(args.seed)
     if args.resume is not None:
         return
     _check_finetuning(args)
@@ -137,6 +136,13 @@ def check_training(args: argparse.Namespace, parser: argparse.ArgumentParser) ->
     wrong = next((word for word in args.set if not all(word.partition("=")[::2])), None)
     if wrong is not None:
         raise ValueError(f"--set takes a name and a value, as positions=none, not “{wrong}”.")
+
+
+def _check_seed(seed: int | None) -> None:
+    from models.training.settings import MOST_SEED
+
+    if seed is not None and not 0 <= seed <= MOST_SEED:
+        raise ValueError(f"--seed is 0 or more, and {MOST_SEED:,} at most.")
 
 
 def _check_finetuning(args: argparse.Namespace) -> None:
@@ -158,5 +164,4 @@ def _check_experiment(args: argparse.Namespace, parser: argparse.ArgumentParser)
     if other is not None:
         option = other.replace("_", "-")
         raise ValueError(f"--experiment says all of its runs but the seed, and --{option} is not of it.")
-    if args.seed is not None and args.seed < 0:
-        raise ValueError("--seed is 0 or more.")
+    _check_seed(args.seed)

@@ -6,6 +6,8 @@ import traceback
 
 NO_MEMORY = "There is not enough memory for this. Shorten the text, or choose a smaller number format or checkpoint."
 
+NO_MEMORY_TO_TRAIN = "There is not enough memory to train this. Take a smaller width, fewer layers or a smaller batch."
+
 
 def as_sentence(clause: str) -> str:
     """ "there is no task “x”" with a capital letter and a full stop."""

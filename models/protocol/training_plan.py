@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from models.protocol.errors import NO_MEMORY_TO_TRAIN
 from models.protocol.request import Lane, Request, Result
 from models.protocol.training_messages import Asked, AskedTuning
 
@@ -16,6 +17,7 @@ class PlanRequest(Request):
     lane: ClassVar[Lane] = Lane("plan", order=1)
     activity: ClassVar[str] = "looking at what is to be trained"
     answered_by: ClassVar[str] = "models.training.plan:answer"
+    no_memory: ClassVar[str] = NO_MEMORY_TO_TRAIN
     outlives_model: ClassVar[bool] = True
     asked: Asked | AskedTuning
 

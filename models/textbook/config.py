@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
@@ -11,6 +10,8 @@ from models.textbook.typed_numbers import typed_number
 ScoreKind = Literal["none", "bahdanau", "dot", "general", "concat"]
 Scope = Literal["global", "monotonic", "predictive"]
 CellKind = Literal["gru", "lstm"]
+
+_MOST = 1 << 20  # of any count
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class RecurrentConfig:
         if self.scope != "global" and self.score in ("none", "bahdanau"):
             raise ValueError(f"Local attention is Luong's: it goes with dot, general or concat, not with {self.score}.")
         for name in ("vocabulary", "target_vocabulary", "embedding", "hidden", "window"):
-            _check_number(name, getattr(self, name), 1, math.inf)
+            _check_number(name, getattr(self, name), 1, _MOST)
         for name in ("pad", "start", "end"):
             _check_number(name, getattr(self, name), 0, min(self.vocabulary, self.target_vocabulary) - 1)
 
@@ -101,8 +102,7 @@ def as_recurrent_switch(name: str, text: str) -> Any:
     return number
 
 
-def _check_number(name: str, value: object, least: int, most: float) -> None:
+def _check_number(name: str, value: object, least: int, most: int) -> None:
     """A config is read from a file, and a file may say anything."""
     if not isinstance(value, int) or not least <= value <= most:
-        up_to = "up" if most == math.inf else f"to {most}"
-        raise ValueError(f"{name} is {value!r}, and has to be a whole number from {least} {up_to}.")
+        raise ValueError(f"{name} is {value!r}, and has to be a whole number from {least} to {most:,}.")

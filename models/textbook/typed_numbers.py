@@ -12,5 +12,5 @@ def typed_number(name: str, text: str, kind: type[int] | type[float]) -> int | f
     except ValueError:
         number = math.nan
     if isinstance(number, float) and not math.isfinite(number):
-        raise ValueError(f"{name} is “{text}”, and has to be a {'whole ' if kind is int else ''}number")
+        raise ValueError(f"{name} is “{text:.40}”, and has to be a {'whole ' if kind is int else ''}number")
     return number

@@ -21,6 +21,13 @@ TEXT = "text"
 KINDS = ("transformer", "recurrent")
 """What the switch `model` chooses between: the other switches are of the kind chosen."""
 
+MOST_LAYERS = 128
+"""Of a stack."""
+MOST_PARAMETERS = 100_000_000
+"""Each takes 16 bytes: weight, gradient and Adam's two means."""
+MOST_KEPT = 2_000_000_000
+"""Numbers of 4 bytes that a step keeps for its gradients."""
+
 _SMALL = {"embedding": 32, "hidden": 64}  # of a recurrent model, where nothing else is asked for
 _WINDOW = 64  # characters of a text that are read together
 _ROOM = 2  # times as long as its rows is what a model can read, so that it can be tried beyond what it learned
@@ -71,7 +78,7 @@ def experiment(spec: str, switches: Mapping[str, str] | None = None, seed: int =
             whose = "" if kind == KINDS[0] else " of a recurrent model"
             there_are = ", ".join(sorted({"model", *known, *NUMBERS}))
             raise ValueError(f"there is no switch “{name}”{whose}. There are {there_are}")
-    settings = Settings(seed=seed, **numbers)
+    settings = Settings(seed=seed, **numbers)  # before rows are drawn from the seed
     task, _, difficulty = spec.partition(":")
     if kind == "recurrent":
         planned = _recurrent(task, difficulty, model, settings)
@@ -79,7 +86,60 @@ def experiment(spec: str, switches: Mapping[str, str] | None = None, seed: int =
         planned = _of_text(text, difficulty, model, settings)
     else:
         planned = _of_task(task, difficulty, model, settings)
+    check_size(planned.config, planned.rows.context, settings.batch)
     return replace(planned, switches=dict(switches or {}), text=text if task == TEXT else "")
+
+
+def check_size(config: TransformerConfig | RecurrentConfig, tokens: int, batch: int) -> None:
+    """Refuse a training that takes gigabytes, before any of it is made.
+
+    Args:
+        tokens: of the longest row.
+        batch: rows a step.
+
+    Raises:
+        ValueError: the sentence says what to make smaller.
+    """
+    if isinstance(config, TransformerConfig) and config.layers > MOST_LAYERS:
+        raise ValueError(f"layers is {config.layers:,}, and is {MOST_LAYERS} at most")
+    parameters, kept = parameters_of(config), batch * kept_by_row(config, tokens)
+    if parameters > MOST_PARAMETERS:
+        smaller = "embedding or hidden" if isinstance(config, RecurrentConfig) else "width, layers, inner or context"
+        raise ValueError(
+            f"this model has about {parameters:,} parameters, and {MOST_PARAMETERS:,} are trained at most: "
+            f"take a smaller {smaller}"
+        )
+    if kept > MOST_KEPT:
+        raise ValueError(
+            f"a step of this training may take {4 * kept / 1e9:,.0f} GB, and {4 * MOST_KEPT / 1e9:.0f} GB are "
+            f"used at most: take a batch of less than {batch:,}, or a smaller model"
+        )
+
+
+def parameters_of(config: TransformerConfig | RecurrentConfig) -> int:
+    """About how many there are, and no fewer but for biases and norms; with the tables of positions."""
+    if isinstance(config, RecurrentConfig):
+        v, e, h = config.vocabulary + config.target_vocabulary, config.embedding, config.hidden
+        return v * (e + 3 * h) + 4 * h * (2 * (e + h) + (e + 3 * h)) + 6 * h * h
+    w = config.width
+    stacks, attentions = (2, 3) if config.is_encoder_decoder else (1, 1)
+    maps = {"none": 0, "swiglu": 3}.get(config.feed_forward, 2)
+    layer = attentions * 4 * w * w + stacks * maps * w * config.inner
+    return config.layers * layer + stacks * w * (2 * config.vocabulary + config.context) + config.buckets * config.heads
+
+
+def kept_by_row(config: TransformerConfig | RecurrentConfig, tokens: int) -> int:
+    """How many numbers of a row are kept for its gradients; no fewer than there are, and up to ten times as many."""
+    if isinstance(config, RecurrentConfig):
+        return tokens * (24 * config.hidden + 4 * config.embedding + 3 * config.target_vocabulary) + (
+            2 * tokens * tokens * config.hidden
+        )
+    w, stacks = config.width, 2 if config.is_encoder_decoder else 1
+    attention = 8 * w * tokens + 3 * config.heads * tokens * tokens
+    if config.score == "additive":  # query and key are added before they are summed over the head's dimensions
+        attention += 2 * w * tokens * tokens
+    layer = (2 * stacks - 1) * attention + stacks * tokens * (4 * w + 3 * config.inner)
+    return config.layers * layer + 3 * tokens * config.vocabulary
 
 
 def _rows(name: str, difficulty: str, shape: str, seed: int) -> TaskRows:

@@ -24,6 +24,7 @@ from models.training.course import Course, Diverged, HeldOut, Point, finite
 from models.training.gradient_paths import HeadPass, tied_head
 from models.training.gradients import NORMS_EVERY, gradient_norms, parts_of
 from models.training.loss_watch import LossWatch
+from models.training.settings import check_seed
 from models.training.snapshots import MOST_BYTES, NEWEST, Snapshots
 from models.training.tuned_parts import (
     adapter_size,
@@ -73,6 +74,7 @@ class TuningSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        check_seed(self.seed)
         if self.tuned == "lora" and not 1 <= self.rank <= _MOST_RANK:
             raise ValueError(f"the rank of an adapter is from 1 to {_MOST_RANK}, and not {self.rank}")
         for name in ("batch", "held_out", "snapshot_every"):

@@ -37,6 +37,13 @@ TEXT_FILE = "training.data"
 
 def why_not(folder: Path) -> str:
     """Why a training cannot be saved in `folder`, as a sentence; "" where it can: nothing that was learned is lost."""
+    try:
+        return _why_not(folder)
+    except OSError as error:  # a name of 300 letters
+        return f"{str(folder)[:80]}… cannot be looked at ({error.strerror}). Name another folder."
+
+
+def _why_not(folder: Path) -> str:
     if folder.is_file():
         return f"{folder} is a file. Name a folder that the model goes into."
     if not folder.parent.is_dir():

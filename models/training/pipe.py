@@ -16,6 +16,7 @@ import torch
 from transformers.utils import logging
 
 from models.files import devices
+from models.protocol.errors import NO_MEMORY_TO_TRAIN
 from models.protocol.training_messages import MOST_BYTES, Message, Said, line_of
 
 _LAST_SECONDS = 2.0  # that a step, or a file that is being written, may take once the window is gone
@@ -112,5 +113,5 @@ def _own_output() -> IO[bytes]:
 def sentence_of_crash(error: BaseException) -> str:
     """What a person is told of an error that nobody foresaw."""
     if devices.is_out_of_memory(error):
-        return "There is not enough memory to train this. Take a smaller width, fewer layers or a smaller batch."
+        return NO_MEMORY_TO_TRAIN
     return f"Something went wrong while training: {type(error).__name__}. Details are in the log."

@@ -22,6 +22,7 @@ from models.training.course import HeldOut
 from models.training.experiment import Experiment, experiment
 from models.training.folders import TEXT_FILE
 from models.training.kept_length import KeptLength, length_in
+from models.training.settings import check_seed
 from models.training.training import Training
 
 _OF_TRANSFORMERS = [*SWITCHES, "vocabulary"]
@@ -67,7 +68,7 @@ def _resumed(folder: Path) -> Resumed:
     table = read_json(folder / RECORD, "")
     try:
         record = msgspec.convert(table, _Record)
-        planned = experiment(record.task, record.switches, int(record.settings["seed"]), _text(folder, record))
+        planned = experiment(record.task, record.switches, check_seed(record.settings["seed"]), _text(folder, record))
         if asdict(planned.settings) != record.settings:
             raise ValueError("its settings are not those of its switches")
         if planned.name != record.task:

@@ -7,6 +7,16 @@ from dataclasses import dataclass
 
 from models.textbook.typed_numbers import typed_number
 
+MOST_SEED = (1 << 31) - 1
+_MOST = {"batch": 4096, "warmup": 10**9, "snapshot_every": 10**9, "held_out": 100_000}
+
+
+def check_seed(seed: object) -> int:
+    """`seed` itself. Raises ValueError for what no training is begun with: a file or an option may say anything."""
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= MOST_SEED:
+        raise ValueError(f"the seed is {_short(seed)}, and has to be a whole number from 0 to {MOST_SEED:,}")
+    return seed
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -21,9 +31,12 @@ class Settings:
     held_out: int = 500  # rows
 
     def __post_init__(self) -> None:
-        for name, least in (("seed", 0), ("batch", 1), ("warmup", 1), ("snapshot_every", 1), ("held_out", 1)):
-            if getattr(self, name) < least:
-                raise ValueError(f"{name} is {getattr(self, name)}, and has to be at least {least}")
+        check_seed(self.seed)
+        for name in ("batch", "warmup", "snapshot_every", "held_out"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} is {_short(getattr(self, name))}, and has to be at least 1")
+            if getattr(self, name) > _MOST[name]:
+                raise ValueError(f"{name} is {_short(getattr(self, name))}, and is {_MOST[name]:,} at most")
         for name in ("rate", "clip"):
             if not (math.isfinite(getattr(self, name)) and getattr(self, name) > 0):
                 raise ValueError(f"{name} is {getattr(self, name)}, and has to be above 0")
@@ -31,6 +44,13 @@ class Settings:
     def learning_rate(self, step: int, width: int) -> float:
         """Section 5.3, equation 3: of step `step`, counted from 1. Kingma and Ba 2015's Adam takes it."""
         return float(self.rate * width**-0.5 * min(step**-0.5, step * self.warmup**-1.5))
+
+
+def _short(value: object) -> str:
+    """A number that nobody has bounded, as a sentence can hold it."""
+    if isinstance(value, int) and abs(value) >= 10**20:
+        return "a number of more than 20 digits"
+    return f"{value:,}" if isinstance(value, int) else f"{value!r:.40}"
 
 
 NUMBERS: dict[str, type[int] | type[float]] = {

@@ -174,6 +174,7 @@ def _record(**changes):
         (_record(finetuned="//server/share"), "it began as //server/share, a place on another computer, not touched"),
         (_record(data={"file": "\x1b[2J", "sha256": ""}), "it names what no file is called"),
         (_record(settings={"batch": 10**9}), "batch is 1,000,000,000, and 1,024 rows"),
+        (_record(settings={"seed": 1 << 70}), "the seed is a number of more than 20 digits, and has to be"),
         (_record(settings={"snapshot_every": 0}), "snapshot_every is 0, and has to be at least 1"),
         (_record(budget={"seconds": None, "steps": None, "spent": 0.0}), "Fine-tune again"),
     ],

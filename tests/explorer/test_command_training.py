@@ -73,6 +73,9 @@ def test_a_text_is_learned_character_by_character(tmp_path, capfd):
         (["--resume", ""], "--resume needs the folder of a training"),
         (["--seconds", "3"], "--seconds is of a training, and --train is missing"),
         (["--train", "reverse", "--seed", "-1"], "--seed is 0 or more"),
+        (["--train", "reverse", "--seed", str(1 << 64)], "--seed is 0 or more, and 2,147,483,647 at most"),
+        (["--train", "reverse", "--set", "layers=1000000"], "Layers is 1,000,000, and is 128 at most"),
+        (["--train", "reverse", "--set", "batch=1000000000"], "Batch is 1,000,000,000, and is 4,096 at most"),
     ],
 )
 def test_what_cannot_be_done_is_said(tmp_path, capfd, given, words):
@@ -89,6 +92,17 @@ def test_a_folder_is_needed_and_others_files_are_left_alone(tmp_path, capfd):
     assert main(["--train", "reverse", "--out", str(tmp_path)]) == 1
     assert "holds files that no training wrote" in capfd.readouterr().err
     assert (tmp_path / "mine.txt").read_text() == "Dear Anna"
+    assert main(["--train", "reverse", "--out", str(tmp_path / ("x" * 300))]) == 1
+    assert "cannot be looked at (File name too long). Name another folder." in capfd.readouterr().err
+
+
+def test_memory_that_runs_out_is_told_with_advice_that_fits(tmp_path, capfd, monkeypatch):
+    def full(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("models.training.training.Training.step", full)
+    assert main(["--train", "copy:3", "--steps", "4", "--out", str(tmp_path / "model"), *QUICK]) == 1
+    assert "Take a smaller width, fewer layers or a smaller batch." in capfd.readouterr().err
 
 
 def test_what_is_said_of_a_training_is_in_the_help(capsys):
@@ -173,7 +187,7 @@ def test_a_full_disk_is_said_and_what_was_there_stays(small_disk, capfd):
     before = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
     capfd.readouterr()
     small_disk.fill(leave=1 << 15)
-    assert main(["--train", "sort:3", "--steps", "20", "--out", str(folder), *QUICK]) == 1
+    assert main(["--resume", str(folder), "--steps", "20"]) == 1
     said = capfd.readouterr().err
     assert f"The model could not be written to {folder}: the disk is full. Make room" in said
     assert {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import itertools
+import math
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from models.quality.batching import translate
 from models.textbook.pretrained import TextbookModel
 from models.textbook.tasks import TASKS
 from models.textbook.transformer import IGNORE, loss
+from models.training import experiment as planning
 from models.training.common import Budget
 from models.training.experiment import experiment
 from models.training.folders import save, why_not
@@ -278,6 +280,14 @@ def test_the_likely_switch_is_named(switches, words):
         ("reverse", {"width": "9" * 400}, "width is 9+, and has to be a whole number from 1"),
         ("reverse", {"rate": "-1"}, "rate is -1.0, and has to be above 0"),
         ("reverse", {"batch": "0"}, "batch is 0, and has to be at least 1"),
+        ("reverse", {"batch": "1000000000"}, "batch is 1,000,000,000, and is 4,096 at most"),
+        ("reverse", {"warmup": "9" * 400}, "warmup is a number of more than 20 digits, and is 1,000,000,000 at most"),
+        ("reverse", {"layers": "1000000"}, "layers is 1,000,000, and is 128 at most"),
+        ("reverse", {"width": "8192"}, "this model has about [0-9,]+ parameters, and 100,000,000 are trained at most"),
+        ("reverse", {"context": "1000000", "width": "1024"}, "take a smaller width, layers, inner or context"),
+        ("reverse:200", {"batch": "4096", "layers": "64"}, "may take [0-9,]+ GB, and 8 GB are used at most: take a"),
+        ("dates", {"model": "recurrent", "hidden": "100000"}, "take a smaller embedding or hidden"),
+        ("dates", {"model": "recurrent", "hidden": "9" * 400}, "hidden is 9+, and has to be a whole number from 1"),
         ("text", {}, "the text is empty"),
         ("text:1", {}, "1 characters cannot be read together"),
         ("text", {"shape": "encoder"}, "a text is continued by a decoder, and shape is encoder"),
@@ -286,6 +296,43 @@ def test_the_likely_switch_is_named(switches, words):
 def test_what_cannot_be_trained_is_refused_with_a_sentence(spec, switches, words):
     with pytest.raises(ValueError, match=words):
         experiment(spec, switches).training()
+
+
+@pytest.mark.parametrize("seed", [-1, 1 << 31, 1 << 70, math.inf, True])
+def test_a_seed_is_within_bounds_before_anything_is_drawn_from_it(seed):
+    with pytest.raises(ValueError, match=r"the seed is .*, and has to be a whole number from 0 to 2,147,483,647"):
+        experiment("reverse", {}, seed)
+
+
+@pytest.mark.parametrize(
+    "switches",
+    [
+        {},
+        {"shape": "decoder", "score": "additive", "width": "32", "tied": "off"},
+        {"shape": "encoder", "feed_forward": "swiglu", "layers": "4", "positions": "learned"},
+        {"shape": "decoder", "feed_forward": "none", "heads": "8", "dropout": "0"},
+        {"model": "recurrent"},
+        {"model": "recurrent", "score": "concat", "cell": "lstm", "hidden": "128", "batch": "16"},
+    ],
+)
+def test_what_a_training_takes_is_estimated_and_not_too_low(switches):
+    """Against the parameters that there are, and the bytes that autograd keeps in a step."""
+    planned = experiment("reverse:24", {"batch": "8", **switches})
+    training, kept = planned.training(), {}
+
+    def keep(tensor):
+        kept[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
+        return tensor
+
+    own = {p.untyped_storage().data_ptr() for p in training.model.parameters()}
+    batch, number = training.next_batch()
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        logits = training.logits(training.model, batch, number)
+        numbers = sum(size for at, size in kept.items() if at not in own) / 4
+        assert logits.requires_grad
+    tokens, rows = planned.rows.context, planned.settings.batch
+    assert 1 < planning.kept_by_row(planned.config, tokens) * rows / numbers < 10
+    assert 0.9 < planning.parameters_of(planned.config) / training.parameters < 3
 
 
 # --------------------------------------------------------------------------- folders
@@ -301,7 +348,7 @@ def test_what_is_saved_opens_and_says_the_same(tmp_path, task, shape):
     folder = tmp_path / "model"
     assert why_not(folder) == ""
     save(training, planned, folder)
-    assert why_not(folder) == ""  # once more in its place
+    assert "holds another training" in why_not(folder)
     save(training, planned, folder)
     assert not list(folder.glob(".*"))
     assert len({path.stat().st_mode for path in folder.iterdir()}) == 1  # nobody is kept from the weights alone
