@@ -8,8 +8,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
-from functools import cached_property, partial
-from typing import ClassVar, Literal, TypeVar
+from functools import cached_property, partial, wraps
+from types import FunctionType
+from typing import Any, ClassVar, Literal, TypeVar
 
 from PySide6.QtCore import QEvent, QPoint, QRect, Qt, QTimer, Signal
 from PySide6.QtGui import QShowEvent
@@ -116,6 +117,13 @@ class Panel(QWidget):
         self._hidden: frozenset[Hide] = frozenset()  # what is asked for, and not answered yet
         session.changed.connect(self._on_changed)
         hover.changed.connect(self._on_hover)
+
+    def __init_subclass__(cls, **kwargs: object) -> None:
+        """Guard what a subclass overrides of Qt: an exception that reaches Qt from there ends the program."""
+        super().__init_subclass__(**kwargs)
+        for name, override in tuple(vars(cls).items()):
+            if isinstance(override, FunctionType) and _is_of_qt(name):
+                setattr(cls, name, _guarded(cls, name, override))
 
     # for subclasses
 
@@ -373,11 +381,14 @@ class Panel(QWidget):
             return None
         try:
             return action()
-        except Exception as error:
-            self._is_off = True
-            log.exception("the panel %s is switched off", self.name)
+        except (Exception, SystemExit, KeyboardInterrupt) as error:
+            self._switch_off(error)
             self.failed.emit(raised(error))
             return None
+
+    def _switch_off(self, error: BaseException) -> None:
+        self._is_off = True
+        log.error("the panel %s is switched off", self.name, exc_info=error)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -541,6 +552,32 @@ def _goes_on(request: Request, results: Results) -> bool:
     parts = [field.name for field in fields(request) if field.name in _PARTS]
     newest = (result.request for result in results.newest.values() if type(result.request) is type(request))
     return any(parts and replace(request, **{name: getattr(one, name) for name in parts}) == one for one in newest)
+
+
+def _is_of_qt(name: str) -> bool:
+    """Whether Qt calls what is called so: `resizeEvent`, `sizeHint`."""
+    return not name.startswith("_") and callable(getattr(QWidget, name, None))
+
+
+def _guarded(cls: type[Panel], name: str, override: Callable[..., Any]) -> Callable[..., Any]:
+    """`override` of a method of Qt; where it raises the panel is switched off, and the class above `cls` answers."""
+
+    @wraps(override)
+    def guarded(self: Panel, *args: Any, **kwargs: Any) -> Any:
+        is_made = "_is_off" in self.__dict__  # else Qt's own constructor calls
+        if not (is_made and self._is_off):
+            try:
+                return override(self, *args, **kwargs)
+            except BaseException as error:
+                if is_made:
+                    self._switch_off(error)
+                    # later: the window takes the panel away, and Qt is still busy with it
+                    QTimer.singleShot(0, self, partial(self.failed.emit, raised(error)))
+                else:
+                    log.exception("a panel's %s has raised", name)
+        return getattr(super(cls, self), name)(*args, **kwargs)
+
+    return guarded
 
 
 def raised(error: BaseException) -> str:

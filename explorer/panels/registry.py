@@ -75,7 +75,7 @@ def open_panels(
             if kind.name in panels or kind.name in taken:
                 raise LookupError(f"another panel is called “{kind.name}” already")
             panels[kind.name] = kind(session, hover)
-        except (Exception, SystemExit) as error:
+        except BaseException as error:  # also KeyboardInterrupt, which nobody at the keyboard has caused here
             # as text: the frames of a traceback would keep a half made panel alive
             log.error("the panel %s is left out\n%s", point.value, traceback.format_exc())
             left_out.append(f"The panel “{point.name}”{_package(point)} is left out: {_reason(error)}.")
@@ -87,7 +87,8 @@ def load(point: EntryPoint) -> type[Panel]:
 
     Raises:
         Exception: whatever its module raises when it is imported.
-        LookupError: it is no panel, or one for another version of `Panel`; the message says which.
+        LookupError: it is no panel, one without a name or title, or one for another version of `Panel`; the message
+            says which.
     """
     kind = point.load()
     if not (isinstance(kind, type) and issubclass(kind, Panel)):
@@ -96,6 +97,11 @@ def load(point: EntryPoint) -> type[Panel]:
     if version != API_VERSION:
         asked = "says no api_version" if version is None else f"asks for version {version} of the panel interface"
         raise LookupError(f"it {asked}, and this program has version {API_VERSION}")
+    for what in ("name", "title"):
+        value = getattr(kind, what, None)
+        if not (isinstance(value, str) and value):
+            said = "missing" if value is None else "empty" if value == "" else f"{value!r:.40}"
+            raise LookupError(f"its {what} is {said}, and has to be a text")
     return kind
 
 

@@ -71,6 +71,20 @@ class InConstructor(Sound):
     breaks_in = "init"
 
 
+class Interrupting(Sound):
+    def __init__(self, *args: object) -> None:
+        raise KeyboardInterrupt
+
+
+class Numbered(Sound):
+    name = 5  # type: ignore[assignment]
+
+
+class Untitled(Sound):
+    name = "untitled"
+    title = ""
+
+
 class Newer(Sound):
     api_version = 99
 

@@ -53,6 +53,9 @@ def test_panels_of_other_packages_come_after_the_built_in_ones(qtbot, monkeypatc
         (point("x", "no_such_package.panel:Entropy"), "it raised ModuleNotFoundError: No module named"),
         (point("x", "tests.explorer.panels.odd_panels:Missing"), "it raised AttributeError"),
         (point("InConstructor"), "it raised KeyError: 'init'"),
+        (point("Interrupting"), "it raised KeyboardInterrupt"),
+        (point("Numbered"), "its name is 5, and has to be a text"),
+        (point("Untitled"), "its title is empty, and has to be a text"),
         (point("Newer"), "it asks for version 99 of the panel interface, and this program has version 1"),
         (point("Ageless"), "it says no api_version, and this program has version 1"),
         (point("x", "pathlib:Path"), "pathlib:Path is no subclass of explorer.panels.base.Panel"),
@@ -88,6 +91,36 @@ def test_an_installed_package_is_found_and_named(qtbot, monkeypatch, tmp_path, u
     found = opened(qtbot, *installed())
     assert [panel.name for panel in found.panels] == ["sound"]
     assert found.left_out[0].startswith("The panel “broken” of attention-odd 2.1 is left out: it asks for version 99")
+    unhandled_exceptions.clear()
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])
+@pytest.mark.parametrize(
+    "name",
+    ["event", "resizeEvent", "showEvent", "paintEvent", "changeEvent", "hideEvent", "sizeHint", "minimumSizeHint"],
+)
+def test_what_a_panel_overrides_of_qt_may_raise_and_switches_it_off(qtbot, unhandled_exceptions, name, error):
+    def raises(*_: object) -> None:
+        raise error
+
+    kind = type("Raising", (Sound,), {name: raises})
+    panel = kind(SilentSession(), Hover())
+    said: list[str] = []
+    panel.failed.connect(said.append)
+    qtbot.addWidget(panel)
+    panel.show()
+    panel.resize(300, 200)
+    panel.setEnabled(False)
+    panel.grab()
+    panel.updateGeometry()
+    assert panel.sizeHint().isValid()
+    assert panel.minimumSizeHint().isValid()
+    assert said == []  # Qt is in the middle of it: the window is told a moment later
+    panel.hide()
+    qtbot.waitUntil(lambda: bool(said))
+    assert said == [error.__name__]
+    assert panel.attempt(lambda: "asked") is None
+    assert len(unhandled_exceptions) == 1  # the log has the traceback
     unhandled_exceptions.clear()
 
 
