@@ -2,8 +2,21 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
+from PySide6.QtWidgets import (
+    QAbstractSpinBox,
+    QApplication,
+    QComboBox,
+    QDial,
+    QFrame,
+    QLabel,
+    QPushButton,
+    QScrollArea,
+    QSlider,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
 
 from explorer.widgets.said_label import SaidLabel
 
@@ -70,6 +83,37 @@ def page_of(*parts: QWidget) -> QWidget:
         column.addWidget(part)
     column.addStretch(1)
     return page
+
+
+class WheelScrolls(QObject):
+    """While it lives, the wheel scrolls past the lists, number fields and sliders of an application.
+
+    One that has the keyboard takes the wheel, as a person who has clicked it expects. Any other would change unseen
+    under a pointer that a page scrolls by, or take the keyboard for it.
+    """
+
+    def __init__(self, app: QApplication, parent: QObject) -> None:
+        super().__init__(parent)
+        for widget in app.allWidgets():
+            self._leave_keyboard(widget)
+        app.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Polish:
+            self._leave_keyboard(watched)
+        if event.type() != QEvent.Type.Wheel or not isinstance(watched, _CHANGED_BY_WHEEL) or watched.hasFocus():
+            return False
+        event.ignore()  # Qt offers it to what is around it
+        return True
+
+    @staticmethod
+    def _leave_keyboard(widget: QObject) -> None:
+        """Qt gives the keyboard to these at the first notch, before anybody can tell the wheel from a click."""
+        if isinstance(widget, _CHANGED_BY_WHEEL) and widget.focusPolicy() == Qt.FocusPolicy.WheelFocus:
+            widget.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+
+
+_CHANGED_BY_WHEEL = (QComboBox, QAbstractSpinBox, QSlider, QDial)
 
 
 class PageOrInvitation(QStackedWidget):

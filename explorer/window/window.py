@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from explorer.session.session import Session
     from explorer.session.state import State
     from explorer.widgets.notice_bar import NoticeBar
+    from explorer.widgets.page import WheelScrolls
     from explorer.window.audience.audience import Audience
     from explorer.window.autosave import Autosave
     from explorer.window.comparing import Comparing
@@ -100,6 +101,7 @@ class MainWindow(Shell):
     presenter: Presenter
     audience: Audience
     _explaining: Explaining
+    _wheel: WheelScrolls
 
     def __init__(
         self,
@@ -136,6 +138,7 @@ class MainWindow(Shell):
         """Put a session into the empty window, and into its input the keys that were pressed meanwhile."""
         from explorer.compute.background import Background
         from explorer.compute.worker import open_engine
+        from explorer.widgets.page import WheelScrolls
         from explorer.window.audience.audience import Audience
         from explorer.window.comparing import Comparing
         from explorer.window.contents import Contents
@@ -188,7 +191,7 @@ class MainWindow(Shell):
             self._keep_what_is_done()
         app = QApplication.instance()
         assert isinstance(app, QApplication)
-        self._explaining = Explaining(app, self)
+        self._explaining, self._wheel = Explaining(app, self), WheelScrolls(app, self)
         self._is_filled = True
         if self.isVisible():
             contents.show()  # now, and not when Qt comes to it: its text is what the next key is for

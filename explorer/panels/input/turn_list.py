@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
@@ -25,11 +24,6 @@ _SAYS = {
 }
 
 
-class _Roles(QComboBox):
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        event.ignore()  # it is meant for the list
-
-
 class TurnRow(QWidget):
     """One turn."""
 
@@ -37,7 +31,7 @@ class TurnRow(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.role = _Roles()
+        self.role = QComboBox()
         for role in ROLES:
             self.role.addItem(role.capitalize())
         self.role.setToolTip("Whose turn it is")

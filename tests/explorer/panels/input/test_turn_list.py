@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QWheelEvent
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 
@@ -59,25 +58,6 @@ def test_a_role_is_chosen_by_the_keyboard(turns: TurnList, qtbot) -> None:
     with qtbot.waitSignal(turns.changed) as heard:
         QTest.keyClick(turns.rows[2].role, Qt.Key.Key_Up)
     assert heard.args == [(*TURNS[:2], Turn("user", "A boy."))]
-
-
-def test_the_wheel_over_a_role_changes_none(turns: TurnList, qtbot) -> None:
-    role = turns.rows[1].role
-    centre = QPointF(role.rect().center())
-    no_button, no_key, whole = Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier, Qt.ScrollPhase.NoScrollPhase
-    wheel = QWheelEvent(
-        centre,
-        role.mapToGlobal(centre),
-        QPoint(),
-        QPoint(0, -120),
-        no_button,
-        no_key,
-        whole,
-        False,
-    )
-    with qtbot.assertNotEmitted(turns.changed):
-        QApplication.sendEvent(role, wheel)
-    assert turns.turns() == TURNS
 
 
 def test_a_new_turn_is_of_whoever_is_next(turns: TurnList) -> None:
