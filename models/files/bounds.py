@@ -29,19 +29,21 @@ MOST_VALUES = 1_000_000
 
 _LEAST_VALUES, _VALUES_A_ROW = 100_000, 16  # an entry of a vocabulary has its id, flags, and the merges that lead to it
 _LEAST_BYTES, _BYTES_A_ROW = 4 << 20, 1 << 10
+_HEADER_BYTES_A_ROW = 1 << 8  # of a GGUF file: a piece, its score and kind, and its merges take some fifty
 _SHOWN = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Accounted:
-    """What weights account for."""
+    """What weights account for. A tensor with a 0 in its shape takes no byte, whatever else its shape says."""
 
     tensors: int
     largest: int  # dimension of any of them
 
     @classmethod
     def by(cls, tensors: Tensors) -> Accounted:
-        return cls(len(tensors.shapes), max((max(shape, default=0) for shape in tensors.shapes.values()), default=0))
+        shapes = tensors.filled.values()
+        return cls(len(shapes), max((max(shape, default=0) for shape in shapes), default=0))
 
     @property
     def most(self) -> int:
@@ -84,6 +86,12 @@ def too_large_for_vocabulary(content: bytes, accounted: Accounted) -> str:
     if len(content) > most:
         return f"it has {len(content):,} bytes, and {accounted.words}"
     return too_many_values(content, _LEAST_VALUES + _VALUES_A_ROW * rows)
+
+
+def too_long_header(length: int, accounted: Accounted) -> str:
+    """Why so many bytes of a GGUF file's header are no vocabulary of its weights, as a clause; "" where they may be."""
+    most = _LEAST_BYTES + _HEADER_BYTES_A_ROW * (accounted.largest + accounted.tensors)
+    return f"it has {length:,} bytes, and {accounted.words}" if length > most else ""
 
 
 def _most(name: str, accounted: Accounted) -> float:

@@ -23,6 +23,7 @@ _MOST_TENSORS = 1 << 16
 _MOST_TEXT = 1 << 20
 _MOST_DIMENSIONS = 8
 _MOST_IN_ARRAY = 1 << 21  # the largest vocabularies have a quarter of a million pieces, and half a million merges
+_MOST_TEXTS = _MOST_IN_ARRAY  # of all arrays: each is walked over
 _STRING, _ARRAY = 8, 9
 _LENGTH = struct.Struct("<Q")
 _NUMBERS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
@@ -174,6 +175,7 @@ class _Reader:
         self._limit = limit
         self.position = 0
         self.texts = 0  # in the array that was read last
+        self._all_texts = 0
 
     def take(self, count: int) -> bytes:
         if count > self._limit - self.position:
@@ -214,6 +216,9 @@ class _Reader:
         if of in _NUMBERS:
             self.take(length * struct.calcsize(_NUMBERS[of]))
         elif of == _STRING:
+            self._all_texts += length
+            if self._all_texts > _MOST_TEXTS:
+                raise ValueError(f"its header claims {self._all_texts:,} texts, more than {_MOST_TEXTS:,}")
             for _ in range(length):
                 self.skip_text()
             self.texts = length

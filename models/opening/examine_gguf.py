@@ -11,7 +11,7 @@ from transformers import AutoConfig
 from transformers.modeling_gguf_pytorch_utils import GGUF_SUPPORTED_ARCHITECTURES
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
-from models.files.bounds import Accounted, out_of_bounds
+from models.files.bounds import Accounted, out_of_bounds, too_long_header
 from models.files.catalogue import Card
 from models.files.gguf import GgufHeader, missing_packages, parts_only, read_gguf
 from models.files.gguf_reading import reading_once
@@ -81,6 +81,8 @@ def examine_gguf(reference: str, path: Path) -> Examined:
 def _out_of_bounds(header: GgufHeader) -> str:
     """What its header says that its tensors do not account for, as a clause; "" where there is nothing."""
     accounted = Accounted.by(header.tensors)
+    if too_long := too_long_header(header.length, accounted):
+        return too_long
     for name, count in header.texts.items():
         if count > accounted.most:
             return f"{name[:80]} has {count:,} entries, and {accounted.words}"

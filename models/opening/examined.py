@@ -128,10 +128,11 @@ def checked(examined: Examined, tensors: Tensors) -> Examined:
         raise CheckpointError(f"{title}: {unsuited}")
     if any(stack.layers < 1 for stack in info.stacks):
         raise CheckpointError(f"{title}: {says} describes no layers. Check the number of layers in it.")
-    if layers > max(len(tensors.shapes), 1):
+    filled = len(tensors.filled)
+    if layers > max(filled, 1):
         raise CheckpointError(
             f"{title}: {says} describes {layers:,} layers, but the weight files hold only "
-            f"{len(tensors.shapes):,} tensors. The two do not belong together."
+            f"{filled:,} tensors. The two do not belong together."
         )
     kind, options = auto_class(info, config)
     if kind is None:
@@ -140,7 +141,7 @@ def checked(examined: Examined, tensors: Tensors) -> Examined:
             f"{transformers.__version__} opens only as a whole. Open the whole model."
         )
     try:
-        with torch.device("meta"), bounded(len(tensors.shapes)):
+        with torch.device("meta"), bounded(filled):
             empty = from_config(kind, config, **options)
             described = sum(p.numel() for p in empty.parameters())
             tables = sum(buffer.numel() for buffer in empty.buffers())

@@ -31,6 +31,11 @@ class Tensors:
     def parameters(self) -> int:
         return sum(math.prod(shape) for shape in self.shapes.values())
 
+    @property
+    def filled(self) -> dict[str, tuple[int, ...]]:
+        """The shapes of those that hold a number."""
+        return {name: shape for name, shape in self.shapes.items() if 0 not in shape}
+
 
 @dataclass(frozen=True, slots=True)
 class HubFile:

@@ -10,7 +10,7 @@ import torch
 import transformers
 from transformers import AutoModel
 
-from models.files.bounds import Accounted, out_of_bounds, too_large_for_vocabulary, too_many_values
+from models.files.bounds import Accounted, out_of_bounds, too_large_for_vocabulary, too_long_header, too_many_values
 from models.files.families import settings_of
 from models.protocol.hub import Tensors
 
@@ -104,3 +104,25 @@ def test_a_vocabulary_is_no_larger_than_the_model_s() -> None:
     assert too_large_for_vocabulary(b"[]," * 100_000, Accounted(100, 50_000)) == ""
     assert too_large_for_vocabulary(b" " * (5 << 20), FEW).startswith("it has 5,242,880 bytes, and its weights are 28")
     assert too_large_for_vocabulary(b" " * (36 << 20), Accounted(100, 262_144)) == ""
+
+
+def test_a_tensor_that_holds_nothing_accounts_for_nothing() -> None:
+    shapes = {"a": (4, 8), "b": (0, 10**12), "c": (10**12, 7, 0), "d": (), "e": (0,)}
+    assert Accounted.by(Tensors(shapes, 0)) == Accounted(tensors=2, largest=8)
+    assert out_of_bounds({"n_layer": 10**6}, {"n_layer"}, Accounted.by(Tensors(shapes, 0))) != ""
+
+
+@pytest.mark.parametrize(
+    ("rows", "length", "fits"),
+    [
+        (262_144, 20 << 20, True),  # Gemma 3: 262,144 pieces, with scores, kinds and merges
+        (151_936, 6 << 20, True),  # Qwen 3
+        (32_000, 1 << 20, True),  # Llama 2
+        (1, 4 << 20, True),
+        (32_000, 13 << 20, False),
+        (64, 190 << 20, False),
+        (262_144, 190 << 20, False),
+    ],
+)
+def test_a_header_is_as_long_as_a_vocabulary_of_its_weights_may_be(rows: int, length: int, fits: bool) -> None:
+    assert (too_long_header(length, Accounted(tensors=0, largest=rows)) == "") is fits

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import shutil
 import struct
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,12 @@ import torch
 from models import open_checkpoint, run
 from models.files import gguf as gguf_files
 from models.files.gguf import read_gguf
+from models.opening import examine_gguf
 from models.opening.describe import description_of
 from models.protocol.describing import DescribeRequest
 from models.protocol.errors import CheckpointError
 from models.protocol.values import StackInfo
+from tests.hostile.gguf_files import array, text, with_settings
 from tests.models.gguf_maker import gguf_of
 from tests.models.tiny import SENTENCE, TinyFolder
 
@@ -34,6 +37,12 @@ def path(sound: Path, tmp_path: Path) -> Path:
     copy = tmp_path / "tiny.gguf"
     copy.write_bytes(sound.read_bytes())
     return copy
+
+
+@pytest.fixture
+def folder(tiny_folder: TinyFolder, tmp_path: Path) -> Path:
+    """A checkpoint of one's own, to make a file of."""
+    return Path(shutil.copytree(tiny_folder("llama"), tmp_path / "model"))
 
 
 def refused(path: Path, *words: str) -> None:
@@ -229,6 +238,30 @@ def test_tensor_beyond_the_end(path: Path) -> None:
     tensor = struct.pack("<Q", 1) + b"a" + struct.pack("<IQIQ", 1, 1 << 40, 0, 0)
     path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 1, 0) + tensor + bytes(64))
     refused(path, "describes", "Fetch it again")
+
+
+@pytest.mark.parametrize("in_arrays", [True, False])
+def test_texts_that_no_vocabulary_of_the_weights_has_are_never_parsed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, in_arrays: bool
+) -> None:
+    # transformers puts a text together letter by letter: 190 MB of them took a minute
+    def texts() -> bytes:
+        long = text("x" * (1 << 20))
+        return b"".join(
+            array(f"a{i}", 8, 1, long) if in_arrays else text(f"a{i}") + b"\x08\0\0\0" + long for i in range(8)
+        )
+
+    path = with_settings(texts, 8)(folder)
+    monkeypatch.setattr(examine_gguf, "AutoConfig", None)
+    refused(
+        path, "tiny.gguf: its header is wrong: it has 8,", "bytes, and its weights are 30 tensors", "Fetch it again"
+    )
+
+
+def test_texts_of_all_arrays_are_bounded_together(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gguf_files, "_MOST_TEXTS", 5_000)
+    path = with_settings(lambda: b"".join(array(f"a{i}", 8, 1_000, bytes(8_000)) for i in range(6)), 6)(folder)
+    refused(path, "tiny.gguf is damaged", "its header claims", "texts, more than 5,000")
 
 
 def test_a_chat_template_in_the_header(tiny_folder: TinyFolder, tmp_path: Path, sound: Path) -> None:
