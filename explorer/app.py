@@ -48,14 +48,17 @@ def _do(given: list[str]) -> int:
     from explorer import console
     from explorer.arguments import parse
     from models.files.helper_work import TRY_CHECKPOINTS
+    from models.files.own_process import end_with_input
     from models.protocol.experiment_messages import EXPERIMENT_HERE
     from models.protocol.training_messages import TRAIN_HERE
     from models.text.template_limits import ARGUMENT, serve
 
-    if given == [ARGUMENT]:  # the program has started itself
+    if given in ([ARGUMENT], [TRY_CHECKPOINTS], [TRAIN_HERE], [EXPERIMENT_HERE]):  # the program has started itself
+        end_with_input()
+    if given == [ARGUMENT]:
         serve()
         return 0
-    if given == [TRY_CHECKPOINTS]:  # as above
+    if given == [TRY_CHECKPOINTS]:
         from models.opening.trial_process import serve as try_checkpoints  # which needs torch
 
         try_checkpoints()

@@ -3,15 +3,39 @@
 from __future__ import annotations
 
 import json
+import os
+import select
 import subprocess
 import sys
+import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 
 _PROGRAM = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from importlib import import_module; "
-    "import_module(sys.argv[2]).serve()"
+    "from models.files.own_process import end_with_input; end_with_input(); import_module(sys.argv[2]).serve()"
 )
+
+LAST_SECONDS = 2.0
+"""That such a process may take to finish what it does, a file that it writes say, once its program is gone."""
+
+
+def end_with_input() -> None:
+    """End this process soon after its standard input, whatever it is doing: also while it imports, which reads nothing.
+
+    Called first of all in such a process. Where it cannot be told (on Windows) the one who reads has to see to it.
+    """
+    if hasattr(select, "poll"):
+        threading.Thread(target=_end_when_closed, name="until the program ends", daemon=True).start()
+
+
+def _end_when_closed() -> None:
+    waiting = select.poll()
+    waiting.register(0, 0)  # nothing is read: a pipe that was closed is told of unasked
+    waiting.poll()
+    time.sleep(LAST_SECONDS)
+    os._exit(0)
 
 
 class OwnProcess:

@@ -16,10 +16,10 @@ import torch
 from transformers.utils import logging
 
 from models.files import devices
+from models.files.own_process import LAST_SECONDS
 from models.protocol.errors import NO_MEMORY_TO_TRAIN
 from models.protocol.training_messages import MOST_BYTES, Message, Said, line_of
 
-_LAST_SECONDS = 2.0  # that a step, or a file that is being written, may take once the window is gone
 _MOST_THREADS = 4
 _NICE = 5
 
@@ -96,7 +96,7 @@ def be_process(serve: Callable[[IO[bytes], IO[bytes], Callable[[], None]], None]
 
 def _end_soon() -> None:
     """The window is gone: what is being done may be finished, if it does not take long."""
-    timer = threading.Timer(_LAST_SECONDS, os._exit, (0,))
+    timer = threading.Timer(LAST_SECONDS, os._exit, (0,))
     timer.daemon = True
     timer.start()
 

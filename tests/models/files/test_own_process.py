@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import subprocess
 import sys
 from pathlib import Path
@@ -58,3 +59,19 @@ def test_without_a_twin_the_program_itself_is_started(started, tmp_path):
 @pytest.mark.parametrize("platform", ["linux", "darwin"])
 def test_elsewhere_every_program_has_streams(started, tmp_path, platform):
     assert started(platform, "attention-explorer-gui.exe") == tmp_path / "attention-explorer-gui.exe"
+
+
+@pytest.mark.skipif(not hasattr(select, "poll"), reason="a closed pipe is told of to those who read it alone")
+def test_one_that_still_imports_ends_with_the_program_that_started_it(tmp_path, monkeypatch):
+    (tmp_path / "imports_for_ever.py").write_text("print(flush=True)\nimport time\ntime.sleep(600)\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    own = OwnProcess("imports_for_ever", "")
+    process = own.running()
+    try:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.stdin.close()  # as the system does where the program was killed
+        assert process.wait(60) == 0
+    finally:
+        own.end()
