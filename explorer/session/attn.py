@@ -62,7 +62,7 @@ def encode(session: SessionFile) -> bytes:
     """The file's content.
 
     Raises:
-        ValueError: it would be larger than what is read; the sentence says what to do.
+        ValueError: it would be larger than what is read, or hold what is not read; the sentence says what to do.
     """
     kept = session.kept
     whole = {
@@ -89,6 +89,10 @@ def encode(session: SessionFile) -> bytes:
             f"This session takes {len(content) >> 20} MB, and a session file holds {_LARGEST_JSON >> 20} at most. "
             "Delete states, or branches of the text."
         )
+    try:
+        decode(packed)
+    except ValueError as cause:
+        raise ValueError(f"This session could not be opened again: {cause}. Change that, and save it then.") from cause
     return packed
 
 

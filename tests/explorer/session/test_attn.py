@@ -322,3 +322,27 @@ def test_half_a_character_is_a_sentence():
 
 def test_the_screen_of_a_state_is_no_part_of_what_is_run():
     assert State(SESSION.present.document).document.inputs == DOCUMENT.inputs
+
+
+@pytest.mark.parametrize(
+    ("session", "why"),
+    [
+        (SessionFile(KeptState(Document(text="a" * 200_001))), "its text has 200,001 characters, and the window takes"),
+        (SessionFile(KeptState(Document()), Kept(notes="a" * 200_001)), "its notes has 200,001 characters"),
+        (SessionFile(KeptState(Document(target="a" * 200_001), name="one")), "its target has 200,001 characters"),
+        (SessionFile(KeptState(Document(checkpoint=""))), "$.checkpoint"),
+        (SessionFile(KeptState(Document(), name="a" * 300)), "$.name"),
+    ],
+)
+def test_what_could_not_be_opened_again_is_not_saved(tmp_path: Path, session: SessionFile, why: str) -> None:
+    path = tmp_path / "a.attn"
+    with pytest.raises(ValueError, match="This session could not be opened again: ") as caught:
+        attn.save(session, path)
+    assert why in str(caught.value)
+    assert not path.exists()
+
+
+def test_the_longest_text_that_the_window_takes_is_saved_and_opened(tmp_path: Path) -> None:
+    session = SessionFile(KeptState(Document(text="a" * 200_000)), Kept(notes="b" * 200_000))
+    attn.save(session, tmp_path / "a.attn")
+    assert attn.load(tmp_path / "a.attn").present.document.text == "a" * 200_000
