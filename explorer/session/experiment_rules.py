@@ -14,7 +14,7 @@ from explorer.session.intents import (
     StopExperiment,
     TellTraining,
 )
-from explorer.session.rules import rule
+from explorer.session.rules import rule, without_sentence
 from explorer.session.state import Notice, State
 from explorer.session.training import FELL, Curves
 from models.protocol.experiment_messages import RunsBegan, RunsEnded, RunsLearned, RunsMeasured
@@ -28,6 +28,8 @@ def _(intent: RunExperiment, state: State) -> State:
     begun = ExperimentState(number, intent.file, intent.prepared, intent.seed, curves)
     if _learns(state):  # it would take the time that the runs need, and change what the clock says of them
         state, begun = rule(TellTraining(Pause()), state), replace(begun, has_paused=True)
+    if state.experiment is not None:  # what went wrong with the one before
+        state = without_sentence(state, state.experiment.sentence)
     return replace(state, experiment=begun)
 
 

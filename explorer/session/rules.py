@@ -44,6 +44,11 @@ def without_notice(state: State, lanes: frozenset[Lane] | set[Lane]) -> State:
     return replace(state, notice=None) if state.notice is not None and state.notice.lane in lanes else state
 
 
+def without_sentence(state: State, sentence: str) -> State:
+    """Without that sentence before the person, where it is the one that is there."""
+    return replace(state, notice=None) if state.notice is not None and state.notice.text == sentence else state
+
+
 def broken_off(state: State) -> State:
     """Nobody waits for the step of writing that is under way, nor for what would follow it."""
     return replace(state, pending_step=None, passage=0) if state.pending_step is not None or state.passage else state

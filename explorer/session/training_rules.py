@@ -15,7 +15,7 @@ from explorer.session.intents import (
     TrainingsLeft,
     TrainingTold,
 )
-from explorer.session.rules import rule
+from explorer.session.rules import rule, without_sentence
 from explorer.session.state import Notice, State
 from explorer.session.training import FELL, LeftTraining, TrainingState
 from models.protocol.training_messages import (
@@ -42,7 +42,7 @@ from models.protocol.training_messages import (
 
 @rule.register
 def _(intent: Train, state: State) -> State:
-    return replace(state, learning=TrainingState(_next_number(state), intent.asked))
+    return replace(_unsaid(state), learning=TrainingState(_next_number(state), intent.asked))
 
 
 @rule.register
@@ -54,7 +54,7 @@ def _(intent: TrainingsLeft, state: State) -> State:
 def _(intent: TakeUpTraining, state: State) -> State:
     left = intent.left  # it has learned so much, whether or not its process ever says so
     learning = TrainingState(_next_number(state), left.asked, left=left, step=left.step, snapshot=left.step)
-    return replace(state, learning=learning, left_trainings=_others(state, left))
+    return replace(_unsaid(state), learning=learning, left_trainings=_others(state, left))
 
 
 @rule.register
@@ -78,6 +78,7 @@ def _(intent: TellTraining, state: State) -> State:
     if isinstance(intent.message, Dissect):
         return replace(state, learning=replace(told, is_dissecting=True, undissected=""))
     if isinstance(intent.message, Go | OneBatch | Save | Write):
+        state = _unsaid(state)
         told = replace(told, sentence="", phase=training.phase if training.is_alive else "starting")
     return replace(state, learning=told)
 
@@ -124,6 +125,11 @@ def _(intent: TrainingTold, state: State) -> State:
 
 def _others(state: State, left: LeftTraining) -> tuple[LeftTraining, ...]:
     return tuple(other for other in state.left_trainings if other != left)
+
+
+def _unsaid(state: State) -> State:
+    """Without the notice of what went wrong with the training, which goes on now or makes way for another."""
+    return state if state.learning is None else without_sentence(state, state.learning.sentence)
 
 
 def _next_number(state: State) -> int:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from explorer.session.intents import SetText, TellTraining, Train, TrainingTold
 from explorer.session.reduce import reduce
 from explorer.session.session import Session
-from explorer.session.state import State
+from explorer.session.state import Notice, State
 from explorer.session.training import MOST_POINTS, Curves, TrainingState
 from models.protocol.training_messages import (
     Asked,
@@ -24,6 +26,7 @@ from models.protocol.training_messages import (
     OneBatch,
     Pause,
     Said,
+    Save,
     Saved,
     SnapshotWritten,
     TrainingPoint,
@@ -121,6 +124,12 @@ def test_sentences_are_shown_and_a_process_that_fell_can_be_taken_up():
     assert of(fell).phase == "failed"
     assert "snapshot of step 40 is kept" in said_in(fell)
     assert of(reduce(fell, TellTraining(OneBatch()))).phase == "starting"
+    assert fell.notice is not None
+    for message in (Go(), OneBatch(), Save("/home/me/model")):
+        assert reduce(fell, TellTraining(message)).notice is None  # it goes on
+    assert reduce(fell, Train(Asked("copy:4"))).notice is None
+    other = replace(fell, notice=Notice("error", "The disk is full."))
+    assert reduce(other, TellTraining(Go())).notice == other.notice
     never = after(Failed("There is no task “dance”."))
     assert reduce(never, TellTraining(Go())) is never
 
