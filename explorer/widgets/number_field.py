@@ -1,12 +1,13 @@
 """Fields for numbers that read what is typed alike under every desktop language.
 
-They write ASCII digits and "."; they read "." and "," as the decimal mark, and the digits of every script.
+They write ASCII digits and "."; they read "." and "," as the decimal mark, the digits of every script, and 1e3.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from fractions import Fraction
 
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QKeyEvent, QValidator
@@ -24,13 +25,14 @@ _IGNORED = frozenset("\N{ARABIC THOUSANDS SEPARATOR}\N{RIGHT SINGLE QUOTATION MA
 _GROUPED = re.compile(r"[+-]?\d{1,3}([.,])\d{3}(?:\1\d{3})*")  # 10,000 and 1.234.567
 _BEGINNINGS = frozenset({"", "+", "-", ".", ",", "-.", "-,"})
 _UNSIGNED = frozenset({"", "+", ".", ","})
+_POWER = re.compile(r"(.*\d[.,]?)[eE]([+-]?\d{0,3})")  # 1e3, and what is on the way to it: 1e, 1e-
 Result = tuple[QValidator.State, str, int]
 
 
 def read_real(text: str) -> float:
     """The number in `text`; one mark is a decimal mark, marks before it or repeated part thousands.
 
-    0.5, 0,5 and ٠٫٥ are a half, 1.234,5 and 1,234.5 the same, and 1,000 is 1.
+    0.5, 0,5, 5e-1 and ٠٫٥ are a half, 1.234,5 and 1,234.5 the same, and 1,000 is 1.
 
     Raises:
         ValueError: there is no number, or an infinite one.
@@ -50,12 +52,17 @@ def read_real(text: str) -> float:
 
 
 def read_whole(text: str) -> int:
-    """The whole number in `text`: 10000, 10,000 and 10.000 are the same.
+    """The whole number in `text`: 10000, 10,000, 10.000 and 1e4 are the same.
 
     Raises:
         ValueError: there is none.
     """
     plain = _plain(text)
+    if (power := _POWER.fullmatch(plain)) is not None:
+        value = read_whole(power[1]) * Fraction(10) ** int(power[2])
+        if value.denominator != 1:
+            raise ValueError(f"“{text}” is no whole number")
+        return int(value)
     return int(re.sub("[.,]", "", plain) if _GROUPED.fullmatch(plain) else plain)
 
 
@@ -80,7 +87,9 @@ class WholeBox(QSpinBox):
             plain = _plain(typed)
             # 10, and 10.0 are on the way to 10,000
             begun = (
-                plain in _beginnings(self) or re.fullmatch(r"[+-]?\d{1,3}(([.,])\d{3})*[.,]\d{0,2}", plain) is not None
+                plain in _beginnings(self)
+                or re.fullmatch(r"[+-]?\d{1,3}(([.,])\d{3})*[.,]\d{0,2}", plain) is not None
+                or _is_before_power(plain)
             )
             return QValidator.State.Intermediate if begun else QValidator.State.Invalid, text, position
         return _state(value, self.minimum(), self.maximum()), text, position
@@ -102,12 +111,17 @@ class RealBox(QDoubleSpinBox):
     def validate(self, text: str, position: int) -> Result:
         typed = _bare(self, text)
         plain = _plain(typed)
-        if re.fullmatch(r"[+-]?[\d.,]*", plain) is None or self._decimals_of(plain) > self.decimals():
+        power = _POWER.fullmatch(plain)
+        digits = plain if power is None else power[1]
+        if re.fullmatch(r"[+-]?[\d.,]*", digits) is None:
+            return QValidator.State.Invalid, text, position
+        if power is None and self._decimals_of(plain) > self.decimals():
             return QValidator.State.Invalid, text, position
         try:
             value = read_real(typed)
         except ValueError:
-            begun = plain in _beginnings(self) or sum(plain.count(mark) for mark in ".,") > 1
+            grouped = sum(plain.count(mark) for mark in ".,") > 1
+            begun = plain in _beginnings(self) or grouped or _is_before_power(plain)
             return QValidator.State.Intermediate if begun else QValidator.State.Invalid, text, position
         return _state(value, self.minimum(), self.maximum()), text, position
 
@@ -133,6 +147,11 @@ def _bare(box: QSpinBox | QDoubleSpinBox, text: str) -> str:
 
 def _beginnings(box: QSpinBox | QDoubleSpinBox) -> frozenset[str]:
     return _BEGINNINGS if box.minimum() < 0 else _UNSIGNED
+
+
+def _is_before_power(plain: str) -> bool:
+    power = _POWER.fullmatch(plain)
+    return power is not None and power[2] in ("", "+", "-")
 
 
 def _state(value: float, low: float, high: float) -> QValidator.State:

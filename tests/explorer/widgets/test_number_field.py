@@ -66,6 +66,9 @@ def shown(qtbot, widget: QWidget) -> QWidget:
         ("", None),
         ("nan", None),
         ("1e999", None),
+        ("1e3", 1000.0),
+        ("1,5E-1", 0.15),
+        ("1e", None),
     ],
 )
 def test_a_real_number_is_read_in_every_spelling(text: str, value: float | None) -> None:
@@ -78,7 +81,10 @@ def test_a_real_number_is_read_in_every_spelling(text: str, value: float | None)
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("10000", 10000), ("10,000", 10000), ("10.000", 10000), ("۱۲", 12), ("١٬٢٣٤", 1234), ("0,5", None), ("1.5", None)],
+    [
+        *(("10000", 10000), ("10,000", 10000), ("10.000", 10000), ("۱۲", 12), ("١٬٢٣٤", 1234), ("0,5", None)),
+        *(("1.5", None), ("1e3", 1000), ("12E+2", 1200), ("1,000e1", 10_000), ("1e-1", None), ("1e", None)),
+    ],
 )
 def test_a_whole_number_is_read_in_every_spelling(text: str, value: int | None) -> None:
     if value is None:
@@ -150,3 +156,30 @@ def test_the_arrows_step_from_what_was_typed(qtbot, locale: str) -> None:
     type_text(field, "٠٫٥")
     press(field, Qt.Key.Key_Up)
     assert field.text() == "0.6"
+
+
+@pytest.mark.parametrize("kind", [WholeBox, RealBox])
+@pytest.mark.parametrize(
+    ("typed", "value"), [("1e3", 1000), ("1E+2", 100), ("5e", 7), ("5e-", 7), ("1e9", 7), ("2e0", 2)]
+)
+def test_powers_of_ten_are_read_and_what_is_none_is_put_back(qtbot, kind, typed: str, value: int) -> None:
+    box = kind()
+    box.setRange(0, 1000)
+    box.setKeyboardTracking(False)
+    box.setValue(7)
+    shown(qtbot, box)
+    box.selectAll()
+    type_text(box, typed)
+    press(box, Qt.Key.Key_Return)
+    assert box.value() == value
+
+
+def test_a_negative_power_is_typed(qtbot) -> None:
+    box = RealBox()
+    box.setDecimals(3)
+    box.setRange(0, 1000)
+    shown(qtbot, box)
+    box.selectAll()
+    type_text(box, "25e-2")
+    press(box, Qt.Key.Key_Return)
+    assert box.value() == 0.25
