@@ -175,9 +175,7 @@ class FineTuning(Course):
         length = nn.utils.clip_grad_norm_(self.learned, self.settings.clip)
         if fault := self._watch.fault(float(value.detach()), float(length)):
             self._optimizer.zero_grad(set_to_none=True)
-            raise Diverged(
-                number, f"At step {number:,} the loss {fault}. Likely because of rate={rate:g}: try {rate / 10:.2g}."
-            )
+            raise Diverged(number, f"At step {number:,} the loss {fault}. {self._likely()}")
         for group in self._optimizer.param_groups:
             group["lr"] = rate
         self._optimizer.step()
@@ -187,6 +185,12 @@ class FineTuning(Course):
         point = Point(number, float(value.detach()), right / max(tokens, 1), rate, tokens / seconds, norms)
         self._note(point)
         return point
+
+    def _likely(self) -> str:
+        """The likeliest reason for a loss that diverges, and what to try, as a sentence."""
+        rate, usual = self.settings.learning_rate, RATES[self.settings.tuned]
+        lower = f"{usual:g}, the usual one" if rate > usual else f"{rate / 10:.2g}"
+        return f"Likely because of rate={rate:g}: try {lower}."
 
     @torch.no_grad()
     def measure(self, most: int | None = None) -> HeldOut:

@@ -399,7 +399,13 @@ def test_a_loss_that_diverges_says_what_to_try(gpt):
     tuning = FineTuning(gpt, rows_of(gpt, TEXT, 0), TuningSettings(rate=1e12))
     outcome = tuning.run(Budget(steps=60))
     assert outcome.ended == "diverged"
-    assert re.match(r"At step \d+ the loss .* rate=1e\+12: try 1e\+11\.", outcome.notice)
+    assert re.match(r"At step \d+ the loss .* rate=1e\+12: try 0\.0002, the usual one\.", outcome.notice)
+
+
+def test_what_to_try_is_a_rate_that_people_use(gpt):
+    rows = rows_of(gpt, TEXT, 0)
+    for rate, words in ((1e30, "rate=1e+30: try 0.0002, the usual one."), (1e-4, "rate=0.0001: try 1e-05.")):
+        assert FineTuning(gpt, rows, TuningSettings(rate=rate))._likely() == f"Likely because of {words}"
 
 
 def test_what_diverges_goes_back_to_its_newest_snapshot(tmp_path):
