@@ -152,7 +152,7 @@ def parse(placement: Placement) -> tuple[torch.device | None, torch.dtype]:
         device = torch.device(name)
     except (RuntimeError, ValueError):
         device = None
-    if device is not None and device.type == "cpu":
+    if device is not None and device.type == "cpu" and not device.index:  # torch takes cpu:7 too, which is none
         return torch.device("cpu"), DTYPES[placement.dtype]
     known = [str(_accelerator_device(index)) for index in range(_accelerators())]
     if device is None or f"{device.type}:{device.index or 0}" not in known:

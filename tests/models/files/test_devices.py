@@ -82,7 +82,7 @@ def test_the_best_device_is_an_accelerator_where_there_is_one():
     assert (device.type == "cpu") != torch.accelerator.is_available()
 
 
-@pytest.mark.parametrize("name", ["quantum", "xla:99", "cuda:99", "", "mps:7"])
+@pytest.mark.parametrize("name", ["quantum", "xla:99", "cuda:99", "", "mps:7", "cpu:7", "cpu:1"])
 def test_a_device_that_is_not_there_is_refused(name):
     with pytest.raises(CheckpointError, match=f"no device “{name}”"):
         devices.parse(Placement(name))
