@@ -48,5 +48,7 @@ def decode_toml(text: str) -> dict[str, Any]:
         raise tomllib.TOMLDecodeError("It is nested too deep") from error
     except tomllib.TOMLDecodeError:
         raise
-    except ValueError as error:  # Python's own: a number with thousands of digits
-        raise tomllib.TOMLDecodeError("A number has too many digits") from error
+    except ValueError as error:  # of `int`, with advice for programmers
+        found = re.search(r"[\d_]{4000,}", text)
+        line = text.count("\n", 0, found.start()) + 1 if found else 1
+        raise tomllib.TOMLDecodeError(f"A number has thousands of digits (at line {line}, column 1)") from error

@@ -285,6 +285,11 @@ def check_regular(path: Path) -> None:
         raise CheckpointError(f"{path} is a pipe or a device, and no file. It was not read. Put the file in its place.")
 
 
+def is_endless_number(cause: BaseException) -> bool:
+    """Whether Python refused to read a number for its length: what it says is advice for programmers."""
+    return isinstance(cause, ValueError) and "integer string conversion" in str(cause)
+
+
 def summary(cause: BaseException) -> str:
     """The first line of an error, short enough for a sentence; the second too, where the first ends in a colon."""
     if isinstance(cause, (AttributeError, TypeError)):
@@ -293,6 +298,8 @@ def summary(cause: BaseException) -> str:
         return "it is nested too deeply"
     if isinstance(cause, UnicodeDecodeError):
         return "it is no text"
+    if is_endless_number(cause):
+        return "it holds a number of thousands of digits"
     lines = [line.strip() for line in str(cause).strip().splitlines() if line.strip()]
     line = lines[0] if lines else type(cause).__name__
     if line.endswith(":") and len(lines) > 1:

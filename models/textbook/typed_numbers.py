@@ -12,5 +12,6 @@ def typed_number(name: str, text: str, kind: type[int] | type[float]) -> int | f
     except ValueError:
         number = math.nan
     if isinstance(number, float) and not math.isfinite(number):
-        raise ValueError(f"{name} is “{text:.40}”, and has to be a {'whole ' if kind is int else ''}number")
+        shown = text if len(text) <= 40 else f"{text[:39]}…"
+        raise ValueError(f"{name} is “{shown}”, and has to be a {'whole ' if kind is int else ''}number")
     return number

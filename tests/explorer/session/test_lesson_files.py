@@ -224,3 +224,9 @@ def test_a_mask_is_drawn_beside_an_answer_that_names_one(word: str, drawn: str) 
     assert [step.mask_of(option) for option in options] == [drawn, ""]
     if drawn:
         assert any(is_visible(drawn, 3, key) for key in range(CELLS))
+
+
+@pytest.mark.parametrize("digits", ["1" * 5_000, "1_" * 5_000 + "1", "-" + "7" * 5_000])
+def test_a_number_without_end_is_said_in_the_persons_words(digits: str) -> None:
+    with pytest.raises(LessonError, match=r"line 2: a number has thousands of digits$"):
+        decode_toml(f'title = "A"\nminutes = {digits}\n'.encode())

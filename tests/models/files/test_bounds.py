@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +13,10 @@ from transformers import AutoModel
 
 from models.files.bounds import Accounted, out_of_bounds, too_large_for_vocabulary, too_long_header, too_many_values
 from models.files.families import settings_of
+from models.files.weight_files import read_json
+from models.protocol.errors import CheckpointError
 from models.protocol.hub import Tensors
+from models.textbook.typed_numbers import typed_number
 
 REAL = (
     *("albert", "bart", "bert", "bloom", "clip", "deberta-v2", "deepseek_v3", "dinov2", "distilbert", "electra"),
@@ -126,3 +130,13 @@ def test_a_tensor_that_holds_nothing_accounts_for_nothing() -> None:
 )
 def test_a_header_is_as_long_as_a_vocabulary_of_its_weights_may_be(rows: int, length: int, fits: bool) -> None:
     assert (too_long_header(length, Accounted(tensors=0, largest=rows)) == "") is fits
+
+
+def test_numbers_without_end_are_said_without_advice_for_programmers(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text('{"n_layer": ' + "9" * 5_000 + "}")
+    with pytest.raises(CheckpointError, match="it holds a number of thousands of digits") as caught:
+        read_json(path, "")
+    assert "sys." not in str(caught.value)
+    with pytest.raises(ValueError, match=r"^width is “9{39}…”, and has to be a whole number$"):
+        typed_number("width", "9" * 5_000, int)
