@@ -32,7 +32,7 @@ def watched() -> Iterator[None]:
     path = crash_folder() / f"{own_mark()}.txt"
     try:
         make_folder(path.parent.name)
-        file = open(path, "w", encoding="utf-8", opener=private_opener)
+        file = open(path, "w", encoding="utf-8", opener=private_opener)  # noqa: SIM115  (closed below)
     except OSError:
         yield
         return

@@ -8,7 +8,6 @@ import sys
 from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
-from typing import cast
 
 from explorer.settings import folder, make_folder
 from models.files.private_files import keep_private, private_opener
@@ -21,8 +20,8 @@ class Log(RotatingFileHandler):
     def _open(self) -> TextIOWrapper:
         for path in (self.baseFilename, f"{self.baseFilename}.1"):
             keep_private(Path(path))
-        opened = open(self.baseFilename, self.mode, encoding=self.encoding, errors=self.errors, opener=private_opener)
-        return cast(TextIOWrapper, opened)
+        path, code = self.baseFilename, self.encoding
+        return open(path, "a", encoding=code, errors=self.errors, opener=private_opener)
 
     def handleError(self, record: logging.LogRecord) -> None:
         """A full disk: the window works without a log, and says nothing of it on standard error."""
