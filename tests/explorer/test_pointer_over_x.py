@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -161,7 +162,7 @@ def one_act(program: Program, pointer: Pointer, rng: random.Random) -> str:
     panels = program.ask("window.dock_host.open_panels()")
     front = rng.choice(["", *program.ask("window.dock_host.front_panels()")])
     spots = program.ask(f"spots(window, {front!r})")
-    spot = rng.choice(spots) if spots else [300, 300, 10, 10, ""]
+    spot: list[Any] = rng.choice(spots) if spots else [300, 300, 10, 10, ""]
     match rng.choice(["rest"] * 10 + ["drag", "wheel", "type", "panel", "panel", "undo", "present", "theme", "model"]):
         case "drag" if is_dragged(spot):
             drag(pointer, spot)
