@@ -17,6 +17,7 @@ from torch import Tensor
 from models.attention.inputs import AttentionInputs
 from models.effects.aim import Settled, aimed, settle, view_of
 from models.effects.copies import Copies, check_reachable
+from models.effects.held import HeldShares, held_shares
 from models.forward.block_hooks import Edits, tensor_of
 from models.forward.context import Context
 from models.forward.model import Model
@@ -31,6 +32,10 @@ from models.protocol.values import Site, SiteRef
 from models.protocol.work import ShouldStop, never
 from models.views.residual import logit_path, output_weight
 
+_EXACT, _COARSE = 1e-4, 2e-2
+"""Of the largest logit: by how much shares through norms may fail to sum to it, in float32 and below."""
+
+_LOSS = "A loss is no sum of what was written: choose a logit, or the difference of two."
 _NO_HEADS = "The matrix that makes of the heads what {where} writes was not found, so no head's part can be told."
 
 
@@ -39,7 +44,8 @@ def answer(request: AttributionRequest, context: Context) -> AttributionView:
     aim = settle(current.model, current.trace, request.aim)
     path, why = logit_path(current.model, current.trace, current.model.info.predicting_stack, aim.position, aim.target)
     if path is None:
-        return AttributionView(request=request, aim=view_of(current.model, current.trace, aim), why=why)
+        held = through_norms(request, Copies.of_run(current), aim, context.should_stop)
+        return held or AttributionView(request=request, aim=view_of(current.model, current.trace, aim), why=why)
     return attributed(request, Copies.of_run(current), aim, context.should_stop)
 
 
@@ -68,9 +74,13 @@ def logit_attribution(
     aim = aimed(target, against, None, position)
     settled = settle(model, trace, aim)
     path, why = logit_path(model, trace, model.info.predicting_stack, settled.position, settled.target)
-    if path is None:
+    request, copies = AttributionRequest(run=0, aim=aim), Copies.of(model, trace, text, written)
+    if path is not None:
+        return attributed(request, copies, settled)
+    held = through_norms(request, copies, settled)
+    if held is None:
         raise InputError(why)
-    return attributed(AttributionRequest(run=0, aim=aim), Copies.of(model, trace, text, written), settled)
+    return held
 
 
 @torch.no_grad()
@@ -83,7 +93,7 @@ def attributed(
         InputError: an aim that is no logit, or a part of the model whose write cannot be told.
     """
     if aim.measure == "loss":
-        raise InputError("A loss is no sum of what was written: choose a logit, or the difference of two.")
+        raise InputError(_LOSS)
     model, trace = copies.model, copies.trace
     direction, constant = _path(model, trace, aim)
     writes = writes_of(copies, should_stop)
@@ -111,6 +121,46 @@ def attributed(
         constant=constant,
         remainder=view.value - total,
     )
+
+
+def through_norms(
+    request: AttributionRequest, copies: Copies, aim: Settled, should_stop: ShouldStop = never
+) -> AttributionView | None:
+    """Of a model in which norms stand between a write and the logit; None where the shares do not sum to it.
+
+    Raises:
+        InputError: an aim that is no logit, or a part of the model whose write cannot be told.
+    """
+    if aim.measure == "loss":
+        raise InputError(_LOSS)
+    model, trace = copies.model, copies.trace
+    if model.info.textbook or copies.padded:
+        return None
+    view, found = view_of(model, trace, aim), held_shares(copies, aim, should_stop)
+    bound = _EXACT if model.dtype == torch.float32 else _COARSE
+    largest = max(1.0, float(trace.logits_at([aim.position]).float().abs().max()))
+    if abs(view.value - found.total) > bound * largest:
+        return None
+    sites = []
+    for ref, total in found.attention.items():
+        direction = found.directions.get(ref, torch.zeros(model.info.width, dtype=torch.float64))
+        sites.append(_of_heads(model, trace, found.heads[ref], ref, aim.position, direction, total))
+    return AttributionView(
+        request=request,
+        aim=view,
+        embedding=found.embedding,
+        sites=tuple(sites),
+        networks=tuple(found.networks.items()),
+        constant=found.constant,
+        remainder=view.value - found.total,
+        held=_held(found),
+    )
+
+
+def _held(found: HeldShares) -> str:
+    norms = f"the divisors of {found.norms} norms" if found.norms != 1 else "the divisor of the norm"
+    more = " and the factors of activations or caps after the last layer" if found.activations else ""
+    return f"Held at their values in this run: {norms}{more}."
 
 
 def _path(model: Model, trace: Trace, aim: Settled) -> tuple[Tensor, float]:

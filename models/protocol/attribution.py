@@ -43,7 +43,9 @@ class AttributionView(Result):
 
     Of each part what it wrote at the position, times the direction in the stream that the logit is read along, with
     the divisor of the last normalisation held at its value in this run (Elhage et al. 2021). `constant` is what the
-    last normalisation's bias and the output head's add. Where `why` is said there is no such sum.
+    last normalisation's bias and the output head's add. Where other norms, activations or a cap stand between a write
+    and the logit, `held` says which were held at their factors in this run, and `constant` is of all biases on the way
+    (Ali et al. 2022). Where `why` is said there is no such sum.
     """
 
     request: AttributionRequest
@@ -53,4 +55,5 @@ class AttributionView(Result):
     networks: tuple[tuple[SiteRef, float], ...] = ()  # by block
     constant: float = 0.0
     remainder: float = 0.0  # the logit less the sum: rounding
+    held: str = ""
     why: str = ""

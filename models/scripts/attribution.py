@@ -68,7 +68,9 @@ def write(request: AttributionRequest, context: Context) -> Script:
     )
     inputs, why = inputs_of(run), why_not_again(run)
     parts = read = None
-    if not why:
+    if view.held:
+        why = why or "norms stand between what is written and the logit"
+    elif not why:
         parts, why = _parts_of(run, inputs, view), _UNHOOKED
         read = answer_of(run.model, run.trace, inputs, view.aim)
     if parts is None or read is None:

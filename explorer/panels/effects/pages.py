@@ -178,11 +178,13 @@ def sum_sentence(view: AttributionView) -> str:
         return view.why
     attention = sum(site.total for site in view.sites)
     networks = sum(value for _, value in view.networks)
+    biases = "biases on the way" if view.held else "biases of the last norm and head"
+    held = f" {view.held}" if view.held else ""
     words, remainder = aim_words(view.aim), f"{view.remainder:.1e}".replace("-", MINUS)
     return (
         f"{words[0].upper()}{words[1:]} is {value_text(view.aim.value)}: embedding {signed(view.embedding)}, attention "
-        f"{signed(attention)}, feed-forward networks {signed(networks)}, biases of the last norm and head "
-        f"{signed(view.constant)}; remainder {remainder}."
+        f"{signed(attention)}, feed-forward networks {signed(networks)}, {biases} "
+        f"{signed(view.constant)}; remainder {remainder}.{held}"
     )
 
 

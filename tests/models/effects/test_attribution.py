@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -102,24 +103,87 @@ def test_a_vision_models_class() -> None:
 
 
 @pytest.mark.parametrize(
-    ("checkpoint", "why"),
-    [
-        ("story-bert", "Each block of this model rescales all that was written before"),
-        ("en-es", "Each block of this model rescales"),
-    ],
+    ("checkpoint", "text", "written", "position"),
+    [("story-bert", "Tom went to the [MASK].", None, 5), ("en-es", "Good morning.", "Buenos", 1)],
 )
-def test_where_no_write_adds_to_a_logit_it_is_said(checkpoint: str, why: str) -> None:
+def test_where_norms_stand_between_they_are_held(
+    checkpoint: str, text: str, written: str | None, position: int
+) -> None:
     engine = opened(checkpoint)
-    ask(engine, ForwardRequest(inputs=RunInputs("Good morning.", target="Buenos"), ticket=2))
-    view = ask(engine, AttributionRequest(run=2, aim=Aim(position=1)))
+    ask(engine, ForwardRequest(inputs=RunInputs(text, target=written), ticket=2))
+    view = ask(engine, AttributionRequest(run=2, aim=Aim(position=position)))
     assert isinstance(view, AttributionView)
-    assert view.why.startswith(why)
-    assert not view.sites
+    assert view.why == ""
+    assert view.held.startswith("Held at their values in this run: the divisors of ")
+    trace = run(open_checkpoint(checkpoint), text, target=written)
+    assert total(view) == pytest.approx(float(trace.logits[position].max()), abs=1e-4)
 
 
-def test_capped_logits_are_no_sum(tiny_model: TinyModel) -> None:
-    with pytest.raises(InputError, match="What a layer of this model gives is normalised or scaled"):
-        logit_attribution(tiny_model("gemma2"), tiny.SENTENCE)
+@pytest.mark.parametrize("edits", EDITS)
+@pytest.mark.parametrize("kind", ["gemma2", "bert", "roberta", "marian"])
+def test_parts_sum_to_the_logit_through_norms_and_caps(tiny_model: TinyModel, kind: str, edits: Any) -> None:
+    model = tiny_model(kind)
+    stack = model.info.predicting_stack
+    moved = tuple(replace(e, site=replace(e.site, stack=stack)) if isinstance(e, Skip) else e for e in edits)
+    written = target_for(model) if model.seq2seq else None
+    trace = run(model, tiny.SENTENCE, target=written, interventions=moved)
+    for target, against in ((7, None), (9, 11)):
+        parts = logit_attribution(
+            model, tiny.SENTENCE, target=target, against=against, position=2, written=written, interventions=moved
+        )
+        said = trace.logits[2].astype(np.float64)
+        expected = said[target] - (0.0 if against is None else said[against])
+        assert total(parts) == pytest.approx(expected, abs=1e-4)
+        assert np.ptp(np.concatenate([site.heads for site in parts.sites])) > 1e-3
+
+
+@torch.no_grad()
+def test_each_part_through_norms_is_that_of_the_closed_form(story_bert: Model) -> None:
+    """Every norm of BERT, its GELU and its head written out in float64, from the answer back to the embedding."""
+    text, position, target = "Tom went to the [MASK].", 5, 300
+    theirs: Any = tiny.eager(story_bert)
+    given: dict[Any, torch.Tensor] = {}
+    gave: dict[Any, torch.Tensor] = {}
+
+    def keep(module: Any, args: Any, out: Any) -> None:
+        given[module], gave[module] = args[0][0, position].double(), out[0, position].double()
+
+    transform, head = theirs.cls.predictions.transform, theirs.cls.predictions.decoder
+    layers = theirs.bert.encoder.layer
+    for layer in layers:
+        for module in (layer.attention.output, layer.output):
+            module.dense.register_forward_hook(keep)
+            module.LayerNorm.register_forward_hook(keep)
+    for module in (transform.dense, transform.LayerNorm):
+        module.register_forward_hook(keep)
+    theirs(**story_bert.encode(text).inputs)
+    constant = float(head.bias[target])
+
+    def before(norm: Any, direction: torch.Tensor) -> torch.Tensor:
+        nonlocal constant
+        constant += float(norm.bias.double() @ direction)
+        x, gained = given[norm], direction * norm.weight.double()
+        return (gained - gained.mean()) / torch.sqrt(x.var(unbiased=False) + norm.eps)
+
+    direction = before(transform.LayerNorm, head.weight[target].double())
+    direction = direction * given[transform.LayerNorm] / gave[transform.dense]  # what GELU multiplied by
+    constant += float(transform.dense.bias.double() @ direction)
+    direction = transform.dense.weight.double().mT @ direction
+    parts = logit_attribution(story_bert, text, target=target, position=position)
+    networks = dict(parts.networks)
+    for number in reversed(range(len(layers))):
+        layer = layers[number]
+        direction = before(layer.output.LayerNorm, direction)
+        assert networks[SiteRef("encoder", number)] == pytest.approx(
+            float(gave[layer.output.dense] @ direction), abs=1e-5
+        )
+        direction = before(layer.attention.output.LayerNorm, direction)
+        dense = layer.attention.output.dense
+        z, weight = given[dense].view(8, -1), dense.weight.double().mT.reshape(8, -1, len(direction))
+        expected = torch.einsum("hs,hsw,w->h", z, weight, direction)
+        np.testing.assert_allclose(parts.sites[number].heads, expected.numpy(), atol=1e-5)
+        assert parts.sites[number].bias == pytest.approx(float(dense.bias.double() @ direction), abs=1e-5)
+    assert parts.constant == pytest.approx(constant, abs=1e-5)
 
 
 def test_a_loss_is_no_sum() -> None:
