@@ -298,7 +298,11 @@ def test_one_token_may_be_both_start_and_end() -> None:
 
 
 def spans_of(tokenizer: PreTrainedTokenizerFast, text: str) -> list[tuple[int, int]]:
-    return TextReader(tokenizer, "tiny", "", tokenizer.convert_ids_to_tokens).read(text, "input").spans
+    return (
+        TextReader(tokenizer, "tiny", "", lambda id_: str(tokenizer.convert_ids_to_tokens(id_)))
+        .read(text, "input")
+        .spans
+    )
 
 
 @pytest.mark.parametrize("trims", [True, False])
