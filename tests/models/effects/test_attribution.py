@@ -163,7 +163,8 @@ def test_each_part_through_norms_is_that_of_the_closed_form(story_bert: Model) -
         nonlocal constant
         constant += float(norm.bias.double() @ direction)
         x, gained = given[norm], direction * norm.weight.double()
-        return (gained - gained.mean()) / torch.sqrt(x.var(unbiased=False) + norm.eps)
+        found: torch.Tensor = (gained - gained.mean()) / torch.sqrt(x.var(unbiased=False) + norm.eps)
+        return found
 
     direction = before(transform.LayerNorm, head.weight[target].double())
     direction = direction * given[transform.LayerNorm] / gave[transform.dense]  # what GELU multiplied by

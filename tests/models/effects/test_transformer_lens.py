@@ -61,7 +61,9 @@ def test_layers_read_by_the_head(model: Model, theirs: dict[str, Any]) -> None:
 
 
 def test_heads_that_write_what_they_read(model: Model, theirs: dict[str, Any]) -> None:
-    np.testing.assert_allclose(copying_scores(model, run(model, HERE)), theirs["copying"], atol=1e-4)
+    scores = copying_scores(model, run(model, HERE))
+    assert scores is not None
+    np.testing.assert_allclose(scores, theirs["copying"], atol=1e-4)
 
 
 @pytest.mark.parametrize(

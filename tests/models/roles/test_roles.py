@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -170,7 +171,8 @@ def test_copying_is_that_of_the_whole_matrix(tiny_folder):
             if ".ln_" in name and name.endswith("weight"):
                 parameter.copy_(torch.linspace(0.2, 2.0, len(parameter)))
     view = head_roles(model, probe(*TEXTS), cached=False)
-    module, width = model.module, model.info.width
+    module: Any = model.module
+    width = model.info.width
     embedding = module.transformer.wte.weight.double()
     less_mean = torch.eye(width, dtype=torch.float64) - 1 / width
     unembedding = less_mean @ torch.diag(module.transformer.ln_f.weight.double()) @ module.lm_head.weight.double().mT
