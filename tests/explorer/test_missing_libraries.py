@@ -155,7 +155,11 @@ def run_script(
 @pytest.mark.parametrize(
     ("manager", "begins", "has"),
     [
-        ("apt-get", "apt-get install -y --no-install-recommends ", ("libegl1", "libxcb-cursor0", "libxtst6", "xvfb", "git")),
+        (
+            "apt-get",
+            "apt-get install -y --no-install-recommends ",
+            ("libegl1", "libxcb-cursor0", "libxtst6", "xvfb", "git"),
+        ),
         ("dnf", "dnf install -y ", ("libEGL.so.1()(64bit)", "libxcb-cursor.so.0()(64bit)", "/usr/bin/xvfb-run")),
         ("zypper", "zypper install -y ", ("libEGL.so.1()(64bit)", "libxcb-cursor.so.0()(64bit)", "/usr/bin/git")),
         ("pacman", "pacman -S --needed --noconfirm ", ("libglvnd", "xcb-util-cursor", "xorg-server-xvfb")),

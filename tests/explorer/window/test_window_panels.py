@@ -121,7 +121,7 @@ def test_what_lay_over_one_that_was_switched_off_goes_with_it(qapp, monkeypatch,
         dock.setFloating(True)
         raise_panel(window, "fragile")
         covers, ring = Covers(window.contents), Ring(window)
-        covers.hide("map")
+        covers.hide(frozenset({"map"}))
         ring.point(dock.widget(), dock.widget().rect())
         assert ring.window() is dock
         monkeypatch.setattr(Fragile, "breaks_in", "wants")

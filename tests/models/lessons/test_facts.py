@@ -66,7 +66,7 @@ def test_a_figure_of_other_interventions_is_that_of_the_model_run_with_them(engi
             ids = model.encode(TEXT).inputs["input_ids"]
             out = tiny.eager(model)(input_ids=ids, attention_mask=mask[None, None], output_attentions=True)
         share = out.logits[0, TO].double().softmax(dim=-1)[token(" Tom")]
-        painted = (Mask("painted", cells=((TO, blocked),)),)
+        painted = (Mask("painted", cells=((TO, blocked, False),)),)
         of_run = {"interventions": painted, "query": TO}
         assert value(engine, kind="probability", word="Tom", **of_run) == pytest.approx(float(share), abs=1e-5)
         row = out.attentions[5][0, 5, TO].double()

@@ -14,9 +14,10 @@ from explorer.panels.base import Panel
 from explorer.panels.flow.box_text import title
 from explorer.panels.flow.panel import FlowPanel
 from explorer.paths import resource
+from explorer.session.figures import Figure
 from explorer.session.hidden import EVERYTHING, HIDDEN_WITH, HIDES, Hide
 from explorer.session.lesson_files import load
-from explorer.session.lessons import Ask, Figure, Option, Step
+from explorer.session.lessons import Ask, Option, Step
 from explorer.window.lesson.cover import Cover
 from explorer.window.lesson.guide import LessonGuide
 from explorer.window.lesson.option_button import AnswerList, OptionButton
