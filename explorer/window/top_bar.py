@@ -86,7 +86,7 @@ class TopBar(QWidget):
         self._patience.timeout.connect(self._show_work)
         self._hide_work()
         session.changed.connect(lambda _old, new: self.show_state(new))
-        for chip in (self.trust.mode, self.trust.ids, self.trust.rows, self.trust.equal):
+        for chip in (self.trust.mode, self.trust.ids, self.trust.alone, self.trust.rows, self.trust.equal):
             chip.said.connect(self._share_room)
 
     def resizeEvent(self, event: QResizeEvent) -> None:

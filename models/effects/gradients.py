@@ -17,6 +17,7 @@ from models.effects.copies import Copies
 from models.forward.capture import PassingRecorder
 from models.forward.class_logits import logits_of
 from models.forward.intervened import intervened
+from models.forward.position_tables import read_as_if_alone
 from models.protocol.errors import InputError
 from models.protocol.values import SiteRef
 from models.protocol.work import ShouldStop, never
@@ -82,7 +83,7 @@ class Embedded:
         model, count = self._copies.model, len(embeddings)
         inputs = {name: t.expand(count, *t.shape[1:]) for name, t in self._copies.inputs.items()}
         recorder = _Weighing(model.module_names, False, should_stop, self._copies.trace.interventions)
-        with intervened(model, inputs, recorder) as changed:
+        with intervened(model, inputs, recorder) as changed, read_as_if_alone(model, changed):
             given = {name: t for name, t in changed.items() if name != "input_ids"}
             out = model.module(inputs_embeds=embeddings, **given, **model.forward_options)
         logits = logits_of(out)

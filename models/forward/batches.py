@@ -1,6 +1,7 @@
 """Several texts made into one input, as a training loop makes it: padded to one length, the padding masked.
 
-Positions are left to the model: what its own forward makes of ids and attention mask is what is shown.
+Each text is read as if it were run alone. Of padding on the left most families with absolute positions know nothing:
+their own forward counts it, so that position ids are given to them, as transformers' `generate` gives them.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from torch import Tensor
 
 from models.files.memory import KEPT_BYTES
 from models.forward.model import Encoded, Given, Model, Target
+from models.forward.position_tables import own_positions
 from models.protocol.batch import Batch, PaddingSide
 from models.protocol.chat import Chat, Pair
 from models.protocol.errors import InputError
@@ -59,6 +61,9 @@ def joined(model: Model, alone: Sequence[Encoded], side: PaddingSide = "right") 
     longest = max(max(len(one.tokens), len(one.source)) for one in alone)
     _check_size(model, len(alone), longest)
     inputs = _padded_inputs(model, [one.inputs for one in alone], side)
+    positions = own_positions(model, inputs)
+    if positions is not None:
+        inputs["position_ids"] = positions
     decoded = max(len(one.tokens) for one in alone)
     read = max(len(one.source) for one in alone)
     filler = _filler(model, pad_id(model))

@@ -20,6 +20,7 @@ from models.files.memory import KEPT_BYTES, most_tokens
 from models.forward.adapter import MergedAdapter
 from models.forward.capture import blocks_of, watch_blocks
 from models.forward.class_logits import as_choices, logits_of, spread_over_tokens
+from models.forward.position_tables import read_as_if_alone
 from models.forward.rotary import dynamic_rotations, forget_lengths
 from models.protocol.batch import Batch, check_one_text
 from models.protocol.chat import Chat, Pair
@@ -137,7 +138,8 @@ class Model:
         head = self.info.class_head
         given = as_choices(inputs) if head is not None and head.of == "choice" else inputs
         self.forget_lengths()
-        out = self.module(**given, **options)
+        with read_as_if_alone(self, inputs):
+            out = self.module(**given, **options)
         if head is not None:
             spread_over_tokens(out, head, inputs["input_ids"].shape)
         elif self.info.pair_head is not None:

@@ -65,7 +65,7 @@ class Scheme:
         Raises:
             InputError: there is no position for the last token.
         """
-        return _with_positions(inputs, by, past)
+        return _with_positions(inputs, by, 0, past)
 
 
 SCHEMES: list[type[Scheme]] = []
@@ -89,9 +89,12 @@ def scheme_of(model: Model) -> Scheme:
     return model.position_scheme
 
 
-def _with_positions(inputs: Inputs, start: int, past: int) -> Inputs:
-    ids = inputs["input_ids"]
-    return {**inputs, "position_ids": torch.arange(start + past, start + past + ids.shape[1], device=ids.device)[None]}
+def _with_positions(inputs: Inputs, by: int, first: int, past: int) -> Inputs:
+    """Counted from `by`, where a text's first token has the id `first`; of a padded batch each from its own token."""
+    if "position_ids" in inputs:
+        return {**inputs, "position_ids": inputs["position_ids"] + by}
+    ids, start = inputs["input_ids"], by + first + past
+    return {**inputs, "position_ids": torch.arange(start, start + ids.shape[1], device=ids.device)[None]}
 
 
 def _why_not_counted(model: Model) -> str:
@@ -205,7 +208,7 @@ class Table(Scheme):
                 f"Position {by + count - 1:,} is past the end of {model.info.name}'s table, which holds {size:,}: "
                 f"with {count} tokens, positions can be shifted by up to {size - count:,}."
             )
-        return _with_positions(inputs, by + first_id(next(iter(self.tables.values()))), past)
+        return _with_positions(inputs, by, first_id(next(iter(self.tables.values()))), past)
 
 
 def _nothing(_module: nn.Module, _args: Any, out: Tensor) -> Tensor:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
+import torch
 from torch import Tensor, nn
 
 from models.files.devices import weight_of
-from models.forward.model import Model
+from models.forward.capture import stack_of
 from models.protocol.arrays import read_only
 from models.textbook import waves
+
+if TYPE_CHECKING:
+    from models.forward.model import Model
 
 LARGEST_IMAGE = 512  # rows of a table that are compared with each other; beyond, every second (third, ...) one
 
@@ -52,6 +58,95 @@ def _weight(module: nn.Module) -> Tensor | None:
         if isinstance(weight, Tensor) and weight.dim() == 2:
             return weight_of(module, name)
     return None
+
+
+def own_positions(model: Model, inputs: Mapping[str, Tensor]) -> Tensor | None:
+    """Position ids with which each text padded on the left is read as if alone, (texts, tokens).
+
+    None where no text is padded on the left, and where the module takes none: see `read_as_if_alone`.
+    """
+    real, head = inputs.get("attention_mask"), model.info.class_head
+    takes = model.accepts("position_ids") and not model.seq2seq and (head is None or head.of != "choice")
+    if not takes or real is None or bool(real[:, 0].all()):
+        return None
+    counted, before = real.bool(), -1
+    first = max(map(first_id, position_tables(model).values()), default=0)
+    if first:  # RoBERTa and its kin count no token of padding, one that was typed included
+        counted = counted & (inputs["input_ids"] != first - 1)
+        before = first - 1
+        return counted.cumsum(dim=1) * counted + before
+    return (counted.cumsum(dim=1) + before).clamp(min=0)
+
+
+@contextmanager
+def read_as_if_alone(model: Model, inputs: Mapping[str, Tensor]) -> Iterator[None]:
+    """While it lasts, a text that is padded on the left is read from its own first token, as if it were alone.
+
+    Tables count from there, in the families whose forward takes no `position_ids` (BART, Marian); to the others
+    `inputs` gives them. A head that says something of a text as a whole reads its first token (BERT's pooler), and not
+    the padding in the first place. MobileBERT's embeddings of the tokens beside each are none of padding either.
+    """
+    handles = [module.register_forward_hook(hook) for module, hook in _corrections(model, inputs)]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def reads_padding(model: Model, inputs: Mapping[str, Tensor]) -> bool:
+    """Whether the module's own call with these inputs would not read each text as if alone: see `read_as_if_alone`."""
+    return any(True for _ in _corrections(model, inputs))
+
+
+def _corrections(model: Model, inputs: Mapping[str, Tensor]) -> Iterator[tuple[nn.Module, Callable[..., Any]]]:
+    """Modules, and forward hooks that let each read a padded text as if it were alone."""
+    real = inputs.get("attention_mask")
+    if real is None or (bool(real.all()) and bool(inputs.get("decoder_attention_mask", real).all())):
+        return
+    if getattr(model.config, "trigram_input", False):
+        table: Any = model.module.get_input_embeddings()  # type: ignore[operator]
+        yield table, lambda _table, _args, out: out * real[..., None].to(out)
+    if "position_ids" not in inputs:
+        for name, table in position_tables(model).items():
+            is_decoders = model.seq2seq and stack_of(name, True, False) == "decoder"
+            of_table = inputs.get("decoder_attention_mask") if is_decoders else real
+            if of_table is not None and not bool(of_table[:, 0].all()):
+                yield table, _from_first_token(of_table)
+    head = model.info.class_head
+    of_texts = model.info.pair_head is not None or (head is not None and head.of in ("text", "choice"))
+    reads_first = of_texts and not model.seq2seq and bool(model.blocks) and model.blocks[-1][0] == "encoder"
+    if reads_first and not bool(real[:, 0].all()):
+        yield model.blocks[-1][1], _with_first_token(real)
+
+
+def _with_first_token(real: Tensor) -> Callable[..., Any]:
+    padding = real.long().argmax(dim=1)  # (texts,)
+
+    def hook(_block: nn.Module, _args: Any, out: Any) -> Any:
+        states: Tensor = out[0] if isinstance(out, tuple) else out  # (texts, tokens, width)
+        if states.shape[:2] != real.shape:
+            return None
+        firsts = states[torch.arange(len(real), device=states.device), padding.to(states.device)]
+        states = torch.cat([firsts[:, None], states[:, 1:]], dim=1)
+        return (states, *out[1:]) if isinstance(out, tuple) else states
+
+    return hook
+
+
+def _from_first_token(real: Tensor) -> Callable[..., Tensor]:
+    texts, tokens = real.shape
+    padding = real.long().argmax(dim=1)  # (texts,): what comes before the first token
+
+    def hook(table: nn.Module, _args: Any, out: Tensor) -> Tensor:
+        rows = (out if out.dim() == 3 else out[None]).expand(texts, -1, -1)
+        firsts = rows[torch.arange(texts, device=rows.device), padding.to(rows.device)]
+        if rows.shape[1] != tokens or torch.equal(firsts, table_rows(table)[:1].to(rows).expand_as(firsts)):
+            return out  # it counts from there already (M2M100, by the ids)
+        places = (torch.arange(tokens, device=padding.device) - padding[:, None]).clamp(min=0).to(rows.device)
+        return rows.gather(1, places[..., None].expand_as(rows))
+
+    return hook
 
 
 class TableNumbers(NamedTuple):

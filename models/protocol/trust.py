@@ -31,6 +31,22 @@ class InputReport:
     starts_twice: bool = False  # the call itself begins with the same special token twice
 
 
+@dataclass(frozen=True, slots=True)
+class AloneReport:
+    """How far a text of a batch is from the same text run alone, over all tokens that are no padding."""
+
+    weight_difference: float  # largest |in the batch - alone| over every weight of every head
+    logit_difference: float  # relative to the largest |logit| where that exceeds 1
+    tolerance: float | None  # of both; None in half precision, where rounding hides what there is to find
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether it is read as if alone; None where that cannot be known."""
+        if self.tolerance is None:
+            return None
+        return max(self.weight_difference, self.logit_difference) <= self.tolerance
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TrustReport(Result):
     """Largest absolute differences to transformers' own eager attention; in half precision each layer by itself.
@@ -50,11 +66,13 @@ class TrustReport(Result):
     against: str = EAGER
     input: InputReport | None = None  # None of a picture
     input_difference: float | None = None  # of a picture, to what its image processor makes of the file
+    alone: AloneReport | None = None  # of one of several texts that ran together
 
     @property
     def holds(self) -> bool:
-        """Whether the model was given its own input, and computed what it computes."""
-        return self.computes_the_same and self.has_own_input
+        """Whether the model was given its own input, read it as if alone, and computed what it computes."""
+        is_as_alone = self.alone is None or self.alone.holds is not False
+        return self.computes_the_same and self.has_own_input and is_as_alone
 
     @property
     def computes_the_same(self) -> bool:

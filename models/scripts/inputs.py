@@ -6,7 +6,9 @@ from torch import Tensor
 
 from models.forward.batches import encode
 from models.forward.current_run import CurrentRun
+from models.forward.position_tables import reads_padding
 from models.forward.vision import VisionModel
+from models.protocol.errors import InputError
 from models.scripts.pictures import prepare
 from models.scripts.writing import Script
 
@@ -16,6 +18,7 @@ _NAMES = {
     "token_type_ids": ("segments", "which of two texts each is of"),
     "attention_mask": ("real", "0 of padding"),
     "decoder_attention_mask": ("said", "0 of padding"),
+    "position_ids": ("positions", "each text counted from its own first token"),
 }
 
 
@@ -24,12 +27,20 @@ def given(script: Script, run: CurrentRun) -> tuple[str, int]:
 
     Returns:
         The arguments of its call, and which row of the batch is the text on screen.
+
+    Raises:
+        InputError: its own call would not read each text of the batch as if alone.
     """
     model = run.model
     if isinstance(model, VisionModel):
         prepare(script, model, run.trace)
         return "pixel_values=pixels", 0
     encoded = encode(model, run.text, run.written)
+    if reads_padding(model, encoded.inputs):
+        raise InputError(
+            f"transformers' own {type(model.module).__name__} reads padding as tokens; here each text is read as if "
+            "alone. Run this text alone to have it as a script."
+        )
     script.section("the numbers on screen")
     arguments = []
     chooses = model.info.class_head is not None and model.info.class_head.of == "choice"

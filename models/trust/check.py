@@ -28,13 +28,16 @@ from torch import Tensor, nn
 from models.attention import attention
 from models.attention.inputs import AttentionInputs, Part, texts_inputs
 from models.forward.adopted import PlainModel
+from models.forward.batches import Targets, targets_of
 from models.forward.capture import IMPLEMENTATION, Recorder
 from models.forward.class_logits import logits_of, pair_logits_of
 from models.forward.model import Encoded, Model
 from models.forward.output_weights import keep_output_weights
+from models.forward.run import run
 from models.forward.trace import Trace
-from models.protocol.trust import EAGER
-from models.protocol.values import COARSE, TOLERANCE, UNIT_ROUNDOFFS
+from models.protocol.batch import Batch
+from models.protocol.trust import EAGER, AloneReport
+from models.protocol.values import COARSE, LARGEST_WHOLE, TOLERANCE, UNIT_ROUNDOFFS, site_tokens
 from models.protocol.work import Cancelled, never
 from models.trust.layers import (
     LayerwiseCheck,
@@ -50,6 +53,8 @@ from models.trust.layers import (
 # Beyond EXACT_KEYS the fused kernel rounds in another order than eager attention does. By what of the end-to-end
 # difference this may be the reason, if each layer by itself shows no other: 2e-4 was seen where scores are 140.
 _ADDED_UP = 1e-3
+
+_HIDDEN_ROUNDING = 64  # unit roundoffs by which scores part that were added in another order: 33 were seen
 
 OWN = "torch's own attention, and its weights computed again in float64"
 
@@ -91,6 +96,43 @@ def compare_with_eager(
     if TOLERANCE < apart <= _ADDED_UP and any(x.keys > attention.EXACT_KEYS for x in trace.inputs):
         return replace(_compare_beside(model, encoded, trace, should_stop), end_to_end=apart)
     return found
+
+
+@torch.no_grad()
+def compare_with_alone(
+    model: Model, batch: Batch, written: Targets, trace: Trace, should_stop: Callable[[], bool] = never
+) -> AloneReport:
+    """Run the text of `trace`, one of `batch`, by itself, and measure how far its weights and logits are from that.
+
+    Raises:
+        Cancelled: `should_stop()` was true between two layers.
+    """
+    target = targets_of(batch, written)[batch.shown]
+    alone = run(model, batch.prompt, target=target, should_stop=should_stop)
+    apart = scores = 0.0
+    for ours, theirs, site in zip(trace.inputs, alone.inputs, trace.sites, strict=True):
+        queries, keys = ([i for i, t in enumerate(tokens) if not t.padding] for tokens in site_tokens(trace, site))
+        rows = sampled_rows(len(queries)) if site.is_long else list(range(len(queries)))
+        for head in range(site.heads):
+            if should_stop():
+                raise Cancelled
+            mine = attention.weights(ours, Part([head], [queries[row] for row in rows]))[0, 0][:, keys]
+            apart = max(apart, largest(mine - attention.weights(theirs, Part([head], rows))[0, 0]))
+            if ours.precomputed is None:
+                scores = max(scores, float(attention.scores(theirs, Part([head], rows)).abs().max()))
+    head_of = model.info.class_head
+    logits = 0.0
+    if trace.has_logits:
+        own = [i for i, token in enumerate(trace.tokens) if not token.padding]
+        rows = sampled_rows(len(own)) if len(own) ** 2 > LARGEST_WHOLE**2 else list(range(len(own)))
+        mine, theirs_ = trace.logits_at([own[row] for row in rows]), alone.logits_at(rows)
+        if head_of is not None and head_of.of == "choice":  # among others its logit is one of several
+            mine = mine[:, batch.shown : batch.shown + 1]
+        logits = _relative(theirs_, mine)
+    unit = UNIT_ROUNDOFFS.get(model.dtype_name, 0.0)
+    # a score moves by twice what queries and keys do, of its size, and a weight by up to half of that
+    allowed = max(TOLERANCE, _HIDDEN_ROUNDING * unit * scores)
+    return AloneReport(apart, logits, None if model.dtype_name in COARSE else allowed)
 
 
 def _compare_whole(model: Model, encoded: Encoded, trace: Trace, should_stop: Callable[[], bool]) -> Comparison:

@@ -11,8 +11,9 @@ from models.forward.model import Model
 from models.forward.recurrent_model import RecurrentModel
 from models.forward.vision import VisionModel
 from models.opening.snapshots import fitted, holding, read_weights
-from models.protocol.trust import EAGER, TrustReport, TrustRequest
-from models.trust.check import compare_with_eager
+from models.protocol.batch import Batch
+from models.protocol.trust import EAGER, AloneReport, TrustReport, TrustRequest
+from models.trust.check import compare_with_alone, compare_with_eager
 from models.trust.inputs import report_on_input
 from models.trust.pictures import picture_difference
 from models.trust.recurrent_formulas import compare_with_formulas
@@ -32,6 +33,7 @@ def answer(request: TrustRequest, context: Context) -> TrustReport:
     run = context.run(request.run)
     model = run.model
     apart: float | None = None
+    alone: AloneReport | None = None
     encoded = encode(model, run.text, run.written)
     if isinstance(model, RecurrentModel):
         context.report("Comparing with the papers' formulas", None)
@@ -42,6 +44,8 @@ def answer(request: TrustRequest, context: Context) -> TrustReport:
         trace = run.untouched(context.should_stop)  # edits are meant to make a difference
         with _as_its_files_say(model):
             found = compare_with_eager(model, encoded, trace, context.should_stop)
+        if isinstance(run.text, Batch) and len(run.text.texts) > 1:
+            alone = compare_with_alone(model, run.text, run.written, trace, context.should_stop)
         if isinstance(model, VisionModel) and isinstance(run.text, str):
             apart = picture_difference(model, run.text, encoded.inputs["pixel_values"])
     return TrustReport(
@@ -56,5 +60,6 @@ def answer(request: TrustRequest, context: Context) -> TrustReport:
         against=found.against,
         input=report_on_input(model, run.text, run.trace) if apart is None else None,
         input_difference=apart,
+        alone=alone,
         seconds=time.perf_counter() - started,
     )

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from explorer.panels.base import Panel
 from explorer.panels.trust.status_chip import StatusChip
-from explorer.panels.trust.verdicts import SMALL, on_equality, on_input, on_mode, on_rows
+from explorer.panels.trust.verdicts import SMALL, on_batch, on_equality, on_input, on_mode, on_rows
 from explorer.session.hover import Hover
 from explorer.session.session import Session
 from explorer.session.state import State
@@ -33,13 +33,13 @@ class TrustStrip(Panel):
 
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(session, hover, parent)
-        self.mode, self.ids, self.rows, self.equal = StatusChip(), StatusChip(), StatusChip(), StatusChip()
+        self.mode, self.ids, self.alone, self.rows, self.equal = (StatusChip() for _ in range(5))
         self.equal.set_clickable(True)
         self.equal.clicked.connect(self.measure)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(_GAP)
-        for chip in (self.mode, self.ids, self.rows, self.equal):
+        for chip in (self.mode, self.ids, self.alone, self.rows, self.equal):
             row.addWidget(chip)
         self._pause = QTimer(self)
         self._pause.setSingleShot(True)
@@ -48,7 +48,7 @@ class TrustStrip(Panel):
 
     @property
     def _chips(self) -> list[StatusChip]:
-        return [chip for chip in (self.ids, self.mode, self.rows, self.equal) if not chip.isHidden()]
+        return [chip for chip in (self.ids, self.mode, self.alone, self.rows, self.equal) if not chip.isHidden()]
 
     @property
     def whole_width(self) -> int:
@@ -104,10 +104,11 @@ class TrustStrip(Panel):
         results, ran = state.results, state.ran
         is_measuring = TrustRequest.lane in state.busy
         self.mode.set_status(*on_mode(results.loaded))
-        of_input = on_input(results.of(TrustReport))
-        self.ids.setVisible(of_input is not None)
-        if of_input is not None:
-            self.ids.set_status(*of_input)
+        report = results.of(TrustReport)
+        for chip, verdict in ((self.ids, on_input(report)), (self.alone, on_batch(report))):
+            chip.setVisible(verdict is not None)
+            if verdict is not None:
+                chip.set_status(*verdict)
         self.rows.set_status(*on_rows(results.loaded, ran, results.of(AtlasView)))
         self.equal.set_status(*on_equality(results.loaded, ran, results.of(TrustReport), is_measuring))
         if ran is None or results.of(TrustReport) is not None or len(ran.tokens) > SMALL:

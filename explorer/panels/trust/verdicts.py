@@ -111,6 +111,24 @@ def on_input(report: TrustReport | None) -> Verdict | None:
     return Verdict("ok", "ids", found.story)
 
 
+def on_batch(report: TrustReport | None) -> Verdict | None:
+    """Whether a text among others is read as if alone; None before that is known, and of a text that runs alone."""
+    found = report.alone if report is not None else None
+    if found is None:
+        return None
+    worst = max(found.weight_difference, found.logit_difference)
+    story = (
+        f"The shown text run alone, without the others of its batch: weights differ by at most "
+        f"{found.weight_difference:.1e}, logits by {found.logit_difference:.1e} of the largest"
+    )
+    if found.tolerance is None:
+        return Verdict("pending", "beside the text alone", f"{story}. Open the model in float32: rounding hides more.")
+    story += f"; {found.tolerance:.0e} is allowed. {_AGAIN}"
+    if found.holds:
+        return Verdict("ok", "as if alone", story)
+    return Verdict("error", f"differs from the text alone ({worst:.0e})", story)
+
+
 def on_equality(loaded: Loaded | None, ran: Ran | None, report: TrustReport | None, is_measuring: bool) -> Verdict:
     """Whether the run equals the model's own eager attention, or what stands in its place."""
     if loaded is not None and loaded.info.textbook:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -10,15 +12,16 @@ import numpy as np
 import pytest
 import torch
 
-from models import Mask, Pair, Scale, open_checkpoint, run
+from models import Mask, Pair, Positions, Scale, open_checkpoint, run
+from models.attention.inputs import AttentionInputs
 from models.forward.batches import encode_batch
 from models.forward.model import Model
 from models.forward.trace import Trace
 from models.protocol.batch import MOST_TEXTS, Batch, PaddingSide
 from models.protocol.errors import InputError
 from models.protocol.interventions import Intervention
-from models.protocol.values import Token
-from models.trust.check import compare_with_eager
+from models.protocol.values import Token, site_tokens
+from models.trust.check import compare_with_alone, compare_with_eager
 from models.trust.inputs import report_on_input
 from models.views.comparison import loss
 from tests.models import tiny
@@ -33,13 +36,25 @@ TARGETS = ["La casa tiene", "El perro", "La casa tiene tres puertas, y el"]
 WEIGHTS_ALONE = ("bloom", "mpt", "gpt_neo", "deberta_v2", "xlnet", "jamba")
 KINDS = [*(kind for _, kind in ALL), *WEIGHTS_ALONE]
 SIDES: tuple[PaddingSide, ...] = ("right", "left")
+COUNT_PADDING = ("bart_decoder", "bart", "mbart", "marian", "bert2bert")  # and take no position ids
+HEADS_OF_TEXTS = (
+    *("bert_classifier", "roberta_classifier", "distilbert_classifier", "modernbert_classifier", "deberta_classifier"),
+    *("gpt2_classifier", "llama_classifier", "albert_pretrained", "mobilebert_pretrained"),
+)
+
+
+def with_positions(model: Model, side: PaddingSide, inputs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Padded on the left, with positions as `generate` of transformers makes them; RoBERTa makes its own."""
+    if side == "left" and model.accepts("position_ids") and "roberta" not in model.config.model_type:
+        inputs["position_ids"] = (inputs["attention_mask"].cumsum(-1) - 1).clamp(min=0)
+    return inputs
 
 
 def own_batch(model: Model, side: PaddingSide, texts: list[str] = TEXTS) -> dict[str, torch.Tensor]:
     """What the tokenizer's own call gives of the texts, and of the targets after the decoder's start."""
     tokenizer = model.tokenizer
     made = tokenizer(texts, padding=True, padding_side=side, return_tensors="pt", pad_to_multiple_of=None)
-    inputs = {name: made[name] for name in ("input_ids", "attention_mask")}
+    inputs = with_positions(model, side, {name: made[name] for name in ("input_ids", "attention_mask")})
     if model.seq2seq:
         start = model.config.decoder_start_token_id
         # an end comes last, which is still to be written
@@ -79,10 +94,16 @@ def queries_of(trace: Trace, stack: str) -> tuple[Token, ...]:
     return trace.source if trace.source and stack == "encoder" else trace.tokens
 
 
-@pytest.mark.parametrize("side", SIDES)
-@pytest.mark.parametrize("kind", KINDS)
+def both_sides(kinds: Iterable[str]) -> list[tuple[str, PaddingSide]]:
+    """Each kind with each side, but for those whose own forward counts padding on the left as tokens."""
+    return [(kind, side) for kind in kinds for side in SIDES if side == "right" or kind not in COUNT_PADDING]
+
+
+@pytest.mark.parametrize(("kind", "side"), both_sides(KINDS))
 def test_equals_eager_on_the_tokenizers_own_batch(tiny_model: TinyModel, kind: str, side: PaddingSide) -> None:
     model = with_padding(tiny_model(kind))
+    if side == "left" and model.info.class_head is not None and model.info.class_head.of == "text":
+        pytest.skip("transformers' own head reads the padding in the first place")
     assert_as_eager(model, ran(model, side), own_batch(model, side))
 
 
@@ -115,15 +136,14 @@ FIRSTS = ["Tom and Anna went to the park.", "She sang", "The cat"]
 SECONDS = ["Anna gave the ball to Tom", "It was a very old song, and everybody knew it", "It ran"]
 
 
-@pytest.mark.parametrize("side", SIDES)
-@pytest.mark.parametrize("kind", SEGMENTED + SEPARATED)
+@pytest.mark.parametrize(("kind", "side"), both_sides([*SEGMENTED, *SEPARATED]))
 def test_pairs_equal_eager_on_the_tokenizers_own_batch(tiny_model: TinyModel, kind: str, side: PaddingSide) -> None:
     model = with_padding(tiny_model(kind))
     made = model.tokenizer(
         FIRSTS, SECONDS, padding=True, padding_side=side, return_tensors="pt", return_token_type_ids=True
     )
     names = ["input_ids", "attention_mask"] + ["token_type_ids"] * (kind in SEGMENTED)
-    inputs = {name: made[name] for name in names}
+    inputs = with_positions(model, side, {name: made[name] for name in names})
     if model.seq2seq:
         inputs |= {name: part for name, part in own_batch(model, side).items() if name.startswith("decoder")}
     pairs = list(zip(FIRSTS, SECONDS, strict=True))
@@ -175,6 +195,113 @@ def test_no_text_attends_to_padding_and_padding_changes_nothing(
             for head in range(site.heads):
                 assert not trace.weights(site, head)[np.ix_(real, padded)].any()
         assert all(token.special and token.start == token.end for token in trace.tokens if token.padding)
+
+
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("kind", [*KINDS, *HEADS_OF_TEXTS])
+def test_each_text_is_read_as_if_alone(
+    tiny_model: TinyModel, tiny_folder: TinyFolder, kind: str, side: PaddingSide
+) -> None:
+    """Against transformers' own eager forward of each text alone."""
+    if "t5" in kind:  # unscaled scores of random weights are so large that float32 rounds by more than is asked here
+        model = with_padding(open_checkpoint(str(tiny_folder(kind))))
+        model.module.double()
+        alone = tiny.eager(model).double()
+    else:
+        model = with_padding(tiny_model(kind))
+        alone = tiny.eager(model)
+    for row, trace in enumerate(ran(model, side)):
+        inputs = model.encode(TEXTS[row], TARGETS[row] if model.seq2seq else None).inputs
+        with torch.no_grad():
+            out = alone(**inputs, output_attentions=True)
+        seen = dict.fromkeys((site.stack for site in trace.sites), 0)
+        for site in trace.sites:
+            theirs = stacks_of(out, model)[site.stack][seen[site.stack]][0]
+            seen[site.stack] += 1
+            queries, keys = ([i for i, t in enumerate(side) if not t.padding] for side in site_tokens(trace, site))
+            for head in range(site.heads):
+                ours = trace.weights(site, head)[np.ix_(queries, keys)]
+                np.testing.assert_allclose(ours, theirs[head].numpy(), atol=7e-6, rtol=0)
+        logits = logits_of(out) if trace.has_logits else None
+        if logits is not None:
+            exact = logits[0].numpy()
+            real = [i for i, token in enumerate(trace.tokens) if not token.padding]
+            room = 7e-6 * max(1.0, np.abs(exact).max())
+            np.testing.assert_allclose(trace.logits[real], np.broadcast_to(exact, trace.logits[real].shape), atol=room)
+
+
+def test_texts_padded_on_the_left_say_what_each_says_alone(story_gpt: Model) -> None:
+    texts = [
+        "The cat sat on the",
+        "Tom and Anna went to the",
+        "Once upon a time there was a little girl who lived near",
+    ]
+    for text, trace in zip(texts, run(story_gpt, texts, padding="left"), strict=True):
+        alone = run(story_gpt, text)
+        real = [i for i, token in enumerate(trace.tokens) if not token.padding]
+        np.testing.assert_allclose(trace.logits[real], alone.logits, atol=7e-6 * np.abs(alone.logits).max())
+        for site in trace.sites:
+            for head in range(site.heads):
+                ours = trace.weights(site, head)[np.ix_(real, real)]
+                np.testing.assert_allclose(ours, alone.weights(site, head), atol=7e-6)
+
+
+@pytest.mark.parametrize("kind", ["bert_choice", "distilbert_choice", "roberta_choice", "deberta_choice"])
+def test_choices_are_the_same_whichever_side_is_padded(tiny_model: TinyModel, kind: str) -> None:
+    model = with_padding(tiny_model(kind))
+    for left, right in zip(ran(model, "left"), ran(model, "right"), strict=True):
+        np.testing.assert_allclose(left.logits[-1], right.logits[0], atol=7e-6)
+
+
+def test_a_typed_padding_token_is_read_as_alone(tiny_model: TinyModel) -> None:
+    """RoBERTa counts no token that is its padding, wherever it comes from."""
+    model = tiny_model("roberta")
+    texts = ["She <pad> was singing", TEXTS[1]]
+    trace, alone = run(model, texts, padding="left")[0], run(model, texts[0])
+    assert model.tokenizer.pad_token == "<pad>"
+    real = [i for i, token in enumerate(trace.tokens) if not token.padding]
+    assert len(real) < len(trace.tokens)
+    np.testing.assert_allclose(trace.logits[real], alone.logits, atol=7e-6 * max(1.0, np.abs(alone.logits).max()))
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "bert", "roberta", "opt"])
+def test_shifted_positions_of_a_padded_text_are_those_of_the_text_alone(tiny_model: TinyModel, kind: str) -> None:
+    model, shift = with_padding(tiny_model(kind)), Positions("shift", 3)
+    trace, alone = ran(model, "left", (shift,))[0], run(model, TEXTS[0], interventions=[shift])
+    real = [i for i, token in enumerate(trace.tokens) if not token.padding]
+    np.testing.assert_allclose(trace.logits[real], alone.logits, atol=7e-6 * max(1.0, np.abs(alone.logits).max()))
+
+
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("kind", ["gpt2", "bert", "t5", "mt5", "marian", "bloom", "bert_classifier", "bert_choice"])
+def test_the_tick_compares_with_the_text_alone(tiny_model: TinyModel, kind: str, side: PaddingSide) -> None:
+    model = with_padding(tiny_model(kind))
+    targets = TARGETS if model.seq2seq else None
+    for shown, trace in enumerate(ran(model, side)):
+        found = compare_with_alone(model, Batch(tuple(TEXTS), side, shown), targets, trace)
+        assert found.holds
+        assert found.tolerance is not None
+        assert found.tolerance < 2e-4
+    other = compare_with_alone(model, Batch(tuple(TEXTS), side, 2), targets, replace(trace, inputs=wrong_inputs(trace)))
+    assert other.holds is False
+
+
+def wrong_inputs(trace: Trace) -> tuple[AttentionInputs, ...]:
+    """What the sites were given, one of them with other scores: a text that was read as something else."""
+    first, *others = trace.inputs
+    if first.precomputed is not None:
+        return (replace(first, precomputed=first.precomputed.flip(1)), *others)
+    return (replace(first, query=-first.query), *others)
+
+
+def test_padding_counted_as_tokens_turns_the_tick_red(story_gpt: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As transformers' own forward reads such a batch."""
+    monkeypatch.setattr("models.forward.batches.own_positions", lambda *_: None)
+    monkeypatch.setattr("models.forward.model.read_as_if_alone", lambda *_: nullcontext())
+    batch = Batch(tuple(TEXTS), "left")
+    found = compare_with_alone(story_gpt, batch, None, run(story_gpt, TEXTS, padding="left")[0])
+    assert found.weight_difference > 0.1
+    assert found.holds is False
 
 
 def test_padding_on_the_right_gives_what_each_text_gives_alone(tiny_model: TinyModel) -> None:
