@@ -67,6 +67,8 @@ def parse(given: Sequence[str]) -> argparse.Namespace:
         raise ValueError("--corpus names a file of texts, and --weights-mean where its means go. Give both.")
     if args.against is not None and not args.ablate:
         raise ValueError("--against names the other token of a difference, and goes with --ablate.")
+    if args.position is not None and not args.ablate:
+        raise ValueError("--position names a token to measure at, and goes with --ablate.")
     if args.cut and not (args.png or args.weights or args.save or args.decode is not None):
         raise ValueError("--cut goes with --png, --weights, --save or --decode: the window asks before it cuts.")
     if args.words and not (args.png or args.weights):
@@ -250,6 +252,12 @@ def _parser() -> argparse.ArgumentParser:
         metavar="TOKEN",
         type=_as_typed,
         help="with --ablate: the effect on --target's logit less this one's",
+    )
+    parser.add_argument(
+        "--position",
+        metavar="N",
+        type=int,
+        help="with --ablate: measure at token N of the text, from 0; else at a masked model's first mask, or the end",
     )
     comparing = parser.add_argument_group(
         "comparing", "this run, A, beside another, B; what is not said of B is as in A, or as a session has it"

@@ -30,6 +30,7 @@ def write_ablation(args: argparse.Namespace, state: State) -> str:
             given,
             target=None if model.seq2seq else args.target,
             against=args.against,
+            position=args.position,
             written=args.target if model.seq2seq else None,
             interventions=interventions,
         )

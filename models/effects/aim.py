@@ -12,6 +12,7 @@ from torch import Tensor
 
 from models.forward.classes import labels_of
 from models.forward.model import Model
+from models.forward.predictions import answering_position
 from models.forward.trace import Trace
 from models.protocol.effects import Aim, AimView, Measure, Said
 from models.protocol.errors import InputError
@@ -37,7 +38,7 @@ def settle(model: Model, trace: Trace, aim: Aim) -> Settled:
     """
     if not trace.has_logits:
         raise InputError(f"{model.info.name} has no output head: there is no logit that a part of it could change.")
-    position = trace.last if aim.position is None else aim.position
+    position = answering_position(model, trace) if aim.position is None else aim.position
     if not 0 <= position < len(trace.tokens):
         raise InputError(f"There is no position {position}: the text has tokens 0 to {len(trace.tokens) - 1:,}.")
     if aim.measure == "loss":

@@ -27,6 +27,7 @@ from models.effects.row_edits import Rows, distance, divergence
 from models.forward.context import Context
 from models.forward.current_run import CurrentRun
 from models.forward.model import Model
+from models.forward.predictions import answering_position
 from models.forward.run import run_alone
 from models.protocol.arrays import read_only
 from models.protocol.errors import InputError
@@ -95,7 +96,7 @@ def other_weights(
     Args:
         scope: "head", "layer" (all heads of the site) or "stack" (all heads of all sites like it).
         epsilon: how far the answer may move, in total variation distance.
-        position: where the answer is read; None for the last token.
+        position: where the answer is read; None as in `models.forward.predictions.answering_position`.
 
     Other arguments as in `models.head_effects`.
 
@@ -129,7 +130,7 @@ class Search:
         _check(model, request)
         if not trace.has_logits:
             raise InputError(f"{model.info.name} has no output head: there is no answer that could stay the same.")
-        position = trace.last if request.position is None else request.position
+        position = answering_position(model, trace) if request.position is None else request.position
         if not 0 <= position < len(trace.tokens):
             raise InputError(f"There is no position {position}: the text has tokens 0 to {len(trace.tokens) - 1:,}.")
         self._copies = copies

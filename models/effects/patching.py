@@ -23,6 +23,7 @@ from models.forward.block_hooks import Edits, Entering, tensor_of, with_tensor
 from models.forward.capture import MixEdit
 from models.forward.context import Context
 from models.forward.model import Model
+from models.forward.predictions import answering_position
 from models.forward.run import run_alone
 from models.forward.sublayers import Call, sublayers_of
 from models.forward.trace import Trace
@@ -240,7 +241,7 @@ class PatchSweep(Sweep[Unit]):
     def _there(self, trace: Trace) -> Settled:
         """The same aim in the other run, at the place that stands for its position."""
         place = self.stands_for[self._aim.position]
-        position = trace.last if place is None else place
+        position = answering_position(self._copies.model, trace) if place is None else place
         return replace(self._aim, position=position)
 
     def _read(self, other: Copies) -> _Other:

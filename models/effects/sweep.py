@@ -65,7 +65,7 @@ def head_effects(
         target: a token as it stands in a text, " Tom", a class, or an id; None for the likeliest.
         against: another one: the effect is on the difference of their logits.
         measure: "loss" for the text's mean cross-entropy in nats.
-        position: where it is said; None for the last token.
+        position: where it is said; None for the first mask of a masked model, else for the last token.
         written: what the decoder of an encoder-decoder model has written.
         interventions: the run that each head is taken out of.
 

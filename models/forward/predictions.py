@@ -16,6 +16,18 @@ from models.protocol.prediction import PredictionRequest, PredictionView
 from models.protocol.values import Candidate, Prediction
 
 
+def answering_position(model: Model, trace: Trace) -> int:
+    """Where a model is read when nobody says where: a masked one at its first mask, else at the last token of the text
+    itself, where there is one; any other at its last token that is no padding.
+    """
+    info = model.info
+    if info.family == "masked" and info.class_head is None:
+        masks = [i for i, token in enumerate(trace.tokens) if token.piece == info.mask_token]
+        own = [i for i, token in enumerate(trace.tokens) if not token.special]
+        return next(iter(masks), next(reversed(own), trace.last))
+    return trace.last
+
+
 def answer(request: PredictionRequest, context: Context) -> PredictionView:
     run = context.run(request.run)
     is_long = any(site.is_long for site in run.trace.sites)  # a second run of it would take as much memory again

@@ -22,7 +22,8 @@ class Aim:
 
     Attributes:
         measure: see `Measure`. Of the loss no position and no token is needed.
-        position: where the model says it; None for the last token that is no padding.
+        position: where the model says it; None for the first mask of a masked model, else for its last token that is
+            neither padding nor put around the text by the tokenizer, of other models the last that is no padding.
         target: a vocabulary id, a class, or the words of either as they stand in a text; None for the likeliest.
         against: of a difference the other one; None for the likeliest but for the target.
     """

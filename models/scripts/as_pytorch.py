@@ -7,6 +7,7 @@ from importlib import import_module
 
 from models.forward.context import Context
 from models.forward.model import Model
+from models.forward.predictions import answering_position
 from models.forward.trace import SiteLike, Trace
 from models.protocol.cell import CellRequest
 from models.protocol.errors import InputError
@@ -51,7 +52,7 @@ def as_pytorch(
         InputError: the model shows its weights alone, or the script would be too long to be read.
     """
     if site is None:
-        return next_token_script(model, trace, trace.last if query is None else query).code()
+        return next_token_script(model, trace, answering_position(model, trace) if query is None else query).code()
     ref = trace.sites[trace.index(site)].ref
     if query is None or key is None:
         return head_script(model, trace, ref, head).code()

@@ -9,6 +9,7 @@ import numpy as np
 from models.effects.patching import answer
 from models.forward.context import Context
 from models.forward.current_run import CurrentRun
+from models.forward.predictions import answering_position
 from models.forward.run import run as run_text
 from models.forward.trace import Trace
 from models.protocol.errors import InputError
@@ -102,7 +103,7 @@ def _patch_of(request: PatchColumnRequest, run: CurrentRun, view: PatchView) -> 
     inputs, other_inputs = inputs_of(run), model.encode(request.other, run.written).inputs  # type: ignore[arg-type]
     other: Trace = run_text(model, request.other, target=run.written)
     place = view.stands_for[aim.position]
-    there = replace(aim, position=other.last if place is None else place, value=view.other_value)
+    there = replace(aim, position=answering_position(model, other) if place is None else place, value=view.other_value)
     read = answer_of(model, run.trace, inputs, aim)
     read_other = answer_of(model, other, other_inputs, there, "ids_other")
     if read is None or read_other is None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from models.engine import running
 from models.files.content_hash import content_hash_at_once
 from models.forward.current_run import CurrentRun
+from models.forward.predictions import answering_position
 from models.forward.trace import Trace
 from models.protocol.arrays import read_only
 from models.protocol.errors import InputError
@@ -27,7 +28,7 @@ from models.protocol.work import ShouldStop, never
 from models.two_runs.axes import Alignment, Axes
 from models.two_runs.changes import Changes
 from models.two_runs.maps import aligned_maps
-from models.two_runs.outputs import Saying, end_of, loss_of, said_at, said_by_both
+from models.two_runs.outputs import Saying, loss_of, said_at, said_by_both
 
 Head = tuple[SiteRef, int]
 
@@ -135,8 +136,8 @@ class TwoRuns:
 
     def _says(self, request: TwoRunsRequest, should_stop: ShouldStop) -> tuple[Saying, Saying]:
         a, b = self.a, self.b
-        position = end_of(a.model, a.trace) if request.position is None else request.position
-        other = end_of(b.model, b.trace)
+        position = answering_position(a.model, a.trace) if request.position is None else request.position
+        other = answering_position(b.model, b.trace)
         if request.position is not None:
             axis = self._alignment.predicting(should_stop)
             stand_for = range(0) if axis is None else axis.b_of(position)

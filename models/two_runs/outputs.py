@@ -30,14 +30,6 @@ class Saying:
     labels: tuple[str, ...] = ()  # of classes
 
 
-def end_of(model: Model, trace: Trace) -> int:
-    """Where a model says what is first asked for: after its text, of a masked one at its first mask."""
-    mask = model.info.mask_token
-    if model.info.family == "masked" and mask is not None:
-        return next((i for i, token in enumerate(trace.tokens) if token.piece == mask), trace.last)
-    return trace.last
-
-
 @torch.no_grad()
 def said_at(model: Model, trace: Trace, position: int, top: int) -> Saying:
     """Raises IndexError where there is no such position."""

@@ -43,6 +43,16 @@ def test_a_row_a_head(tmp_path, capfd, model, against):
     assert "changes it most" in said
 
 
+def test_a_masked_model_is_measured_at_its_mask_or_where_one_says(tmp_path):
+    bert, text = models.open_checkpoint("story-bert"), "The cats near the house [MASK] hungry."
+    for option, position in ([], None), (["--position", "2"], 2):
+        out = tmp_path / "out.csv"
+        assert main(["--checkpoint", "story-bert", "--text", text, "--ablate", str(out), *option]) == 0
+        effects = models.head_effects(bert, text, position=position)
+        expected = [value for at in effects.sites for value in at.heads]
+        assert [float(row[3]) for row in rows_of(out)[1:]] == pytest.approx(expected, abs=1e-5)
+
+
 def test_of_a_translator_what_was_written(tmp_path):
     out = tmp_path / "out.csv"
     given = ["--checkpoint", "en-es", "--text", "Good morning.", "--target", "Buenos", "--ablate", str(out)]
