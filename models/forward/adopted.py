@@ -6,8 +6,9 @@
 Three kinds of module can be looked into:
 
 - a model of transformers: its attention goes through the registered function, as a checkpoint's does;
-- a module that calls `torch.nn.functional.scaled_dot_product_attention`, itself or through `nn.MultiheadAttention`:
-  while it runs here, that call is answered by our function;
+- a module that calls `torch.nn.functional.scaled_dot_product_attention`, itself or through `nn.MultiheadAttention`
+  (which computes its weights by other lines where it is asked to return them): while it runs here, that call is
+  answered by our function;
 - a module with an attention of its own, which calls `attend` in the place of its softmax. That is the adapter:
 
       from models import attend
@@ -19,6 +20,7 @@ The model is borrowed: `Adopted.release` gives it back as it was.
 
 from __future__ import annotations
 
+import inspect
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -60,6 +62,8 @@ _PROBE = 4  # tokens
 _CELLS = 1 << 22  # of a mask that are looked at at once
 
 _own_sdpa = F.scaled_dot_product_attention
+_own_multi_head = F.multi_head_attention_forward
+_MULTI_HEAD = inspect.signature(_own_multi_head)
 _answered = threading.Lock()  # one thread at a time answers torch's attention
 
 
@@ -91,6 +95,20 @@ def attend(
     Returns:
         (batch, heads, queries, value_dim).
     """
+    return _attended(module, query, key, value, causal, mask, bias, scale)[1]
+
+
+def _attended(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    causal: bool,
+    mask: Tensor | None,
+    bias: Tensor | None,
+    scale: float | None,
+) -> tuple[AttentionInputs, Tensor]:
+    """As `attend`, with what the output was computed from: edited, where interventions say so."""
     mask, bias = _of_four(mask), _of_four(bias)
     if causal and mask is not None:
         past = torch.ones(query.shape[2], key.shape[2], dtype=torch.bool, device=query.device).tril()
@@ -106,8 +124,9 @@ def attend(
     )
     recorder = active()
     if recorder is None:
-        return mixing.output(x)
-    return recorder.mix(recorder.keep(module, x, "decoder" if causal or _hides_the_future(x) else "encoder"))
+        return x, mixing.output(x)
+    x = recorder.keep(module, x, "decoder" if causal or _hides_the_future(x) else "encoder")
+    return x, recorder.mix(x)
 
 
 def _of_four(t: Tensor | None) -> Tensor | None:
@@ -204,18 +223,39 @@ class PlainModel(Adopted):
             inside = getattr(self._where, "modules", None)
             if not inside or query.dim() != 4:
                 return _own_sdpa(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
-            return attend(inside[-1], query, key, value, causal=is_causal, mask=attn_mask, scale=scale)
+            x, out = _attended(inside[-1], query, key, value, is_causal, attn_mask, None, scale)
+            self._where.answered = x
+            return out
+
+        def answer_with_weights(*args: Any, **options: Any) -> tuple[Tensor, Tensor | None]:
+            """Of `nn.MultiheadAttention`, which returns weights, averaged over heads or not, unless told otherwise."""
+            given = _MULTI_HEAD.bind(*args, **options)
+            given.apply_defaults()
+            if not given.arguments["need_weights"] or not getattr(self._where, "modules", None):
+                return _own_multi_head(*args, **options)
+            # what is_causal promises of a mask is not relied on where weights are asked for: the mask itself is
+            given.arguments.update(need_weights=False, is_causal=False)
+            out, _ = _own_multi_head(*given.args, **given.kwargs)
+            x: AttentionInputs = self._where.answered
+            weights = attention.weights(x).to(x.query.dtype)  # (batch, heads, queries, keys)
+            if given.arguments["average_attn_weights"]:
+                weights = weights.mean(dim=1)
+            is_batched = given.arguments["query"].dim() == 3
+            return out, weights if is_batched else weights.squeeze(0)
 
         with _answered:
             fast = torch.backends.mha.get_fastpath_enabled()
             torch.backends.mha.set_fastpath_enabled(False)  # nn.TransformerEncoder would go round the function
             setattr(F, "scaled_dot_product_attention", answer)  # noqa: B010
+            setattr(F, "multi_head_attention_forward", answer_with_weights)  # noqa: B010
             self._where.modules = []
             try:
                 yield
             finally:
                 self._where.modules = None
+                self._where.answered = None
                 setattr(F, "scaled_dot_product_attention", _own_sdpa)  # noqa: B010
+                setattr(F, "multi_head_attention_forward", _own_multi_head)  # noqa: B010
                 torch.backends.mha.set_fastpath_enabled(fast)
 
     def _enter(self, module: nn.Module, _args: Any) -> None:
