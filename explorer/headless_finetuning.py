@@ -45,13 +45,13 @@ def _begin(args: argparse.Namespace) -> str:
     from models.training.tuning_rows import data_for, rows_of
 
     folder, settings = Path(args.out), _settings(args)
-    if sentence := why_not(folder):
-        return sentence
     source = read_source(Path(args.data))
     source.check_not_empty()
     model = _opened(args.finetune)
     if folder.exists() and Path(model.info.folder).resolve() == folder.resolve():
         return f"{folder} is the checkpoint that is tuned, and would be lost. Name another folder."
+    if sentence := why_not(folder):
+        return sentence
     check_trainable(model)
     rows = rows_of(model, data_for(model, source), settings.seed)
     tuning = FineTuning(model, rows, settings, folder / SNAPSHOTS)

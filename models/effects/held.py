@@ -84,7 +84,7 @@ class _Pass:
                 value.sum().backward()
         found.value = float(value.detach()[0])
         found.embedding = sum(self._share(t) for t in self.entered)
-        found.constant = sum(float((b.detach() * b.grad).double().sum()) for b in self.biases if b.grad is not None)
+        found.constant = sum(float((b.detach() * b.grad).cpu().double().sum()) for b in self.biases if b.grad is not None)
         for (ref, part), written in self.writes.items():
             total = sum(self._share(t) for t in written)
             if part == "mlp":
@@ -173,11 +173,11 @@ class _Pass:
                 return None if any(True for _ in module.parameters()) else self._product(given, out)
             x = given if norm.rms else given - given.mean(dim=-1, keepdim=True)
             factor = (x.detach().float().square().mean(dim=-1, keepdim=True) + norm.eps).rsqrt()
-            gain = 1.0 if norm.gain is None else norm.gain.to(given.device, torch.float32)
+            gain = 1.0 if norm.gain is None else norm.gain.float().to(given.device)
             linear = x.float() * factor * gain
             held = out.detach() + (linear - linear.detach()).to(out.dtype)
             self._note(held, "norm")
-            bias = None if norm.bias is None else norm.bias.to(given.device, out.dtype)
+            bias = None if norm.bias is None else norm.bias.to(out.dtype).to(given.device)
             return self._with_bias(held, bias)
 
         return hook

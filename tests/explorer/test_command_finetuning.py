@@ -30,7 +30,8 @@ def test_it_prints_the_loss_before_and_after_and_the_folder_opens(tmp_path, capf
     assert after < before
     assert "hub" not in said.err.lower()
     assert open_checkpoint(folder).info.name.endswith(", tuned")
-    assert main(["--finetune", "en-es", "--data", str(data), "--steps", "1", "--out", str(folder), *how]) == 0
+    assert main(["--finetune", "en-es", "--data", str(data), "--steps", "1", "--out", str(folder), *how]) == 1
+    assert "tuned holds another training, which would be lost" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -228,5 +228,5 @@ def test_a_mask_is_drawn_beside_an_answer_that_names_one(word: str, drawn: str) 
 
 @pytest.mark.parametrize("digits", ["1" * 5_000, "1_" * 5_000 + "1", "-" + "7" * 5_000])
 def test_a_number_without_end_is_said_in_the_persons_words(digits: str) -> None:
-    with pytest.raises(LessonError, match=r"line 2: a number has thousands of digits$"):
+    with pytest.raises(LessonError, match=r"line 2: A number has thousands of digits$"):
         decode_toml(f'title = "A"\nminutes = {digits}\n'.encode())

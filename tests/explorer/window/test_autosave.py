@@ -182,13 +182,6 @@ def test_of_two_windows_that_go_on_with_one_file_one_says_so():
         assert "could not be read" in window.contents.settings_bar.text
 
 
-def test_more_than_ten_are_not_kept():
-    for number in range(12):
-        left_by_an_ended_program(f"{number}", number + 1)
-    assert len(left_behind()) == 10
-    assert len(files()) == 10
-
-
 def test_where_nothing_can_be_written_it_is_said_once_and_work_goes_on(settings_folder):
     (settings_folder / "autosave").write_text("no folder")
     with opened() as window:

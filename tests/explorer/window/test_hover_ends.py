@@ -95,6 +95,7 @@ def test_it_ends_with_what_it_was_of(window: MainWindow, change: str) -> None:
 def test_it_ends_with_the_step_of_a_lesson(window: MainWindow, tmp_path: Path) -> None:
     (tmp_path / "trial.toml").write_text(STEPS)
     window.lessons.begin(tmp_path / "trial.toml")
+    wait_until(lambda: window.lessons.guide is not None)
     guide = window.lessons.guide
     assert guide is not None
     wait_until(lambda: guide.is_settled and window.is_settled())

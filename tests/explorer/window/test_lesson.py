@@ -434,6 +434,7 @@ def test_the_presenter_goes_back_to_no_option_of_another_step(window: MainWindow
     guide.go_to(2)
     arrive(window)
     wait_until(lambda: guide.column.question.isAncestorOf(focus(window)))
+    key(window, Qt.Key.Key_Down)
     assert isinstance(focus(window), OptionButton)
     key(window, Qt.Key.Key_F5)
     key(window, Qt.Key.Key_PageDown)
@@ -453,6 +454,7 @@ def test_a_lesson_that_has_ended_leaves_nothing_in_the_window(window: MainWindow
     assert before[0] == 0
     for path in shipped_lessons()[:2]:
         window.lessons.begin(path)
+        wait_until(lambda path=path: window.lessons.path == path)
         arrive(window)
     window.lessons.end()
     settle(window)

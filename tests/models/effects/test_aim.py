@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
@@ -68,7 +69,12 @@ def test_all_functions_ask_at_the_same_place(story_bert: Model) -> None:
     assert explanations(story_bert, MASKED).aim.position == place
     assert logit_attribution(story_bert, MASKED).aim.position == place
     assert patch(story_bert, MASKED, MASKED.replace("cats", "cat")).aim.position == place
-    assert other_weights(story_bert, MASKED, site=SiteRef("encoder", 5), head=0).request.position in (None, place)
+    open_, named, at_end = (
+        other_weights(story_bert, MASKED, site=SiteRef("encoder", 5), head=0, position=at).observed
+        for at in (None, place, -1 + len(run(story_bert, MASKED).tokens))
+    )
+    np.testing.assert_array_equal(open_, named)  # the row that the answer is read at
+    assert not np.allclose(open_, at_end)
 
 
 def test_a_position_that_is_named_is_taken(story_bert: Model) -> None:

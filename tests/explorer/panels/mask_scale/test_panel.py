@@ -136,7 +136,7 @@ def test_opening_the_future_shows_the_leak(host):
     assert numbers(host)[2] == ("Loss on this text", *losses)
     assert view.loss_after is not None
     assert view.loss_after < view.loss_before - 0.2
-    assert "The loss falls because tokens may now peek" in texts(host)
+    assert "The loss falls while tokens may peek" in texts(host)
     click(host.masks.scope_chooser.buttons["everywhere"])
     choose(host, "none")
     assert "The future is open, and still the loss rises" in texts(host)
@@ -422,7 +422,7 @@ def made_up(before: float | None, after: float | None, peeks: bool = False, dead
 @pytest.mark.parametrize(
     ("before", "after", "peeks", "begins"),
     [
-        (3.0, 2.5, True, "The loss falls because tokens may now peek"),
+        (3.0, 2.5, True, "The loss falls while tokens may peek"),
         (3.0, 3.1, True, "The future is open, and still the loss rises"),
         (3.0, 2.5, False, "The loss falls on this text, without a look ahead"),
         (3.0, 3.1, False, "The loss rises: the model was not trained"),

@@ -135,7 +135,10 @@ def test_run_trains_what_is_chosen_and_every_figure_is_that_of_the_runs(qtbot, t
     loss_now = f"{np.mean(alone.learners[0].losses):.3g}"
     assert first == f"✓  training loss of “positions” {loss_now}: at most 50 is claimed"
     assert second.endswith("(by the clock)")
-    assert "training loss: nats a token, the mean of the last 20 steps." in page.meanings.text()
+    assert (
+        "training loss: nats a token, the mean of the last 20 steps, with the dropout and label smoothing of the run."
+        in page.meanings.text()
+    )
     assert page.standing.text().startswith("Done · 20 steps in ")
     assert not page.stop.isEnabled()
 

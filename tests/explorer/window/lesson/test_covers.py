@@ -95,6 +95,7 @@ def window(opened: MainWindow) -> Iterator[MainWindow]:
 def begun(window: MainWindow, lesson: str, step: int) -> LessonGuide:
     """Give a step of a lesson, numbered from 1."""
     window.lessons.begin(LESSONS[lesson])
+    wait_until(lambda: window.lessons.guide is not None)
     guide = window.lessons.guide
     assert guide is not None
     guide.go_to(step - 1)
