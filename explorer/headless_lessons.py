@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from explorer.console import complain, say
+from explorer.session.changes import record
 from explorer.session.example_rules import changed_everywhere
 from explorer.session.examples import Example, examples_of
 from explorer.session.figures import unshown
-from explorer.session.files import record
 from explorer.session.lesson_files import load
 from explorer.session.lessons import Lesson, OpenLesson, Step, figures_in
 from explorer.session.scenes import Scene

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from explorer.session import files
+from explorer.session import changes
 from explorer.session.hidden import HIDDEN_WITH, WEIGHTS, Hide
 from explorer.session.named_tokens import Count, Place, Word
 from explorer.session.state import Selection
@@ -58,7 +58,7 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     second: Annotated[str, Meta(max_length=1000)] | None = None
     target: Annotated[str, Meta(max_length=1000)] | None = None
     unchanged: bool = False
-    interventions: Annotated[tuple[files.Change, ...], Meta(max_length=50)] = ()  # on top of those on screen
+    interventions: Annotated[tuple[changes.Change, ...], Meta(max_length=50)] = ()  # on top of those on screen
     settings: DecodeSettings = DecodeSettings()
     steps: Annotated[int, Meta(ge=1, le=60)] = 20
     numbers: Annotated[tuple[float, ...], Meta(max_length=200)] = ()
@@ -83,7 +83,7 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             second=self.second,
             target=self.target,
             unchanged=self.unchanged,
-            interventions=tuple(files.intervention(record) for record in self.interventions),
+            interventions=tuple(changes.intervention(record) for record in self.interventions),
             settings=self.settings,
             steps=self.steps,
             numbers=self.numbers,

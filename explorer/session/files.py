@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
 from explorer import json_files
 from explorer.session.branches import MOST_NODES, ROOT, Branches, Node
+from explorer.session.changes import Change, Place, SiteRecord, intervention, record, site_of, site_record
 from explorer.session.decoding import Decoding
 from explorer.session.effects_choices import EffectsChoices
 from explorer.session.state import BatchText, CorpusChoice, Document, HeadsAsked, InterventionItem, Selection
@@ -18,11 +19,9 @@ from models.protocol.batch import MOST_TEXTS, PaddingSide
 from models.protocol.chat import MOST_TURNS, Role, Turn
 from models.protocol.corpus import CorpusQuestion
 from models.protocol.decoding_settings import DecodeSettings
-from models.protocol.interventions import Adapter, Intervention, Mask, PositionMode, Positions, Scale
-from models.protocol.mask_kinds import Cell
+from models.protocol.interventions import Adapter
 from models.protocol.roles import ROLE_NAMES, HeadQuestion
-from models.protocol.skip import LAYER, UNITS, Fill, Skip
-from models.protocol.values import MOST, SiteRef
+from models.protocol.skip import LAYER, UNITS, Skip
 
 VERSION = 9
 """1 had no branches, 2 no conversations, 3 not how to write, 4 no second text, 5 no adapters, 6 no other texts, 7 no
@@ -42,58 +41,10 @@ MOST_ID = 1 << 40
 """The ids of tokens and of nodes are smaller."""
 
 _Path = Annotated[str, Meta(max_length=4096)]
-Place = Annotated[int, Meta(ge=0, lt=MOST)]
-Stack = Literal["decoder", "encoder", "cross"]
-
-
-class _Site(msgspec.Struct, forbid_unknown_fields=True):
-    stack: Stack
-    layer: Place
-
-
-class _Scale(msgspec.Struct, tag_field="kind", tag="scale", forbid_unknown_fields=True):
-    factor: float
-    site: _Site | None = None
-    head: Place | None = None
-    on: bool = True
-
-
-class _Mask(msgspec.Struct, tag_field="kind", tag="mask", forbid_unknown_fields=True):
-    mask: str  # `Mask` refuses a kind that there is not
-    window: int | None = None
-    cells: list[tuple[Place, Place, bool]] | None = None
-    site: _Site | None = None
-    head: Place | None = None
-    on: bool = True
-
-
-class _Positions(msgspec.Struct, tag_field="kind", tag="positions", forbid_unknown_fields=True):
-    mode: PositionMode
-    by: Place = 0
-    on: bool = True
-
-
-class _Adapter(msgspec.Struct, tag_field="kind", tag="adapter", forbid_unknown_fields=True):
-    adapter: bool  # whether it is put on
-    on: bool = True
-
-
-class _Skip(msgspec.Struct, tag_field="kind", tag="skip", forbid_unknown_fields=True, omit_defaults=True):
-    part: str  # `Skip` refuses a part that there is not
-    stack: Literal["", "decoder", "encoder", "cross"]
-    layer: Place
-    on: bool = True
-    unit: Place | None = None
-    fill: Fill = "zero"
-    position: Place | None = None
-
-
-Change = _Scale | _Mask | _Positions | _Adapter | _Skip
-"""An intervention, as files have it."""
 
 
 class _Selection(msgspec.Struct, forbid_unknown_fields=True):
-    site: _Site | None = None
+    site: SiteRecord | None = None
     head: Place = 0
     query: Place = 0
     key: Place = 0
@@ -149,7 +100,7 @@ class _Corpus(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 class _Question(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     kind: Annotated[str, Meta(max_length=_LONGEST_LABEL)]  # `HeadQuestion` refuses a kind that there is not
-    site: _Site | None = None
+    site: SiteRecord | None = None
     head: Place = 0
     query: Place = 0
     key: Place = 0
@@ -208,7 +159,7 @@ def encode(document: Document) -> bytes:
         chat=document.chat,
         turns=[_Turn(turn.role, turn.text) for turn in document.turns],
         selection=_Selection(
-            _to_site(selection.site), max(0, selection.head), max(0, selection.query), max(0, selection.key)
+            site_record(selection.site), max(0, selection.head), max(0, selection.query), max(0, selection.key)
         ),
         view=replace(document.view, painting="off"),
         interventions=[record(listed) for listed in document.interventions],
@@ -273,7 +224,7 @@ def decode(content: bytes) -> Document:
         chat=file.chat,
         turns=tuple(Turn(turn.role, turn.text) for turn in file.turns),
         selection=Selection(
-            _from_site(file.selection.site),
+            site_of(file.selection.site),
             file.selection.head,
             file.selection.query,
             file.selection.key,
@@ -299,39 +250,6 @@ class _Version(msgspec.Struct):
     """All that is read of a file before it is known to be of this version."""
 
     version: int
-
-
-def record(listed: InterventionItem) -> Change:
-    match listed.value:
-        case Scale() as scale:
-            return _Scale(scale.factor, _to_site(scale.site), scale.head, listed.on)
-        case Mask() as mask:
-            cells = None if mask.cells is None else list(mask.cells)
-            return _Mask(mask.kind, mask.window, cells, _to_site(mask.site), mask.head, listed.on)
-        case Positions() as positions:
-            return _Positions(positions.mode, positions.by, listed.on)
-        case Adapter() as adapter:
-            return _Adapter(adapter.on, listed.on)
-        case Skip() as skip:
-            stack: Any = skip.site.stack
-            return _Skip(skip.part, stack, skip.site.layer, listed.on, skip.unit, skip.fill, skip.position)
-
-
-def intervention(record: Change) -> Intervention:
-    """Raises ValueError where the intervention itself refuses what the record says."""
-    match record:
-        case _Scale():
-            return Scale(record.factor, _from_site(record.site), record.head)
-        case _Mask():
-            cells: tuple[Cell, ...] | None = None if record.cells is None else tuple(record.cells)
-            return Mask(record.mask, record.window, cells, _from_site(record.site), record.head)
-        case _Positions():
-            return Positions(record.mode, record.by)
-        case _Adapter():
-            return Adapter(record.adapter)
-        case _Skip():
-            ref = SiteRef(record.stack, record.layer)
-            return Skip(record.part, ref, record.unit, record.fill, record.position)
 
 
 def _to_others(document: Document) -> _Others | msgspec.UnsetType:
@@ -367,7 +285,7 @@ def _to_heads(heads: HeadsAsked) -> Heads | msgspec.UnsetType:
     question = None
     if asked is not None:
         cells = list(asked.cells)
-        question = _Question(asked.kind, _to_site(asked.site), asked.head, asked.query, asked.key, cells)
+        question = _Question(asked.kind, site_record(asked.site), asked.head, asked.query, asked.key, cells)
     return Heads(question, heads.role, heads.badges, heads.above_even)
 
 
@@ -380,7 +298,7 @@ def heads_asked(heads: Heads | msgspec.UnsetType) -> HeadsAsked:
     asked = heads.question
     if asked is None:
         return HeadsAsked(None, heads.role, heads.badges, heads.above_even)
-    question = HeadQuestion(asked.kind, _from_site(asked.site), asked.head, asked.query, asked.key, tuple(asked.cells))
+    question = HeadQuestion(asked.kind, site_of(asked.site), asked.head, asked.query, asked.key, tuple(asked.cells))
     return HeadsAsked(question, "", heads.badges, heads.above_even)
 
 
@@ -431,11 +349,3 @@ def _from_branches(file: _Branches) -> Branches:
         for n in file.nodes
     )
     return Branches(nodes, file.current, file.made)
-
-
-def _to_site(site: SiteRef | None) -> _Site | None:
-    return None if site is None else _Site(site.stack, site.layer)  # type: ignore[arg-type]
-
-
-def _from_site(site: _Site | None) -> SiteRef | None:
-    return None if site is None else SiteRef(site.stack, site.layer)

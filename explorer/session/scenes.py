@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from explorer.session import files
+from explorer.session import changes, files
 from explorer.session.decoding import Decoding
 from explorer.session.effects_choices import EffectsChoices
 from explorer.session.kept import KeptState, Screen, Value
@@ -52,7 +52,7 @@ class Input(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     target: _Text | None = None
     picture: _Text = ""
     others: Annotated[tuple[_Text, ...], Meta(max_length=16)] = ()  # texts that are run together with it
-    stack: files.Stack = "decoder"
+    stack: changes.Stack = "decoder"
     layer: Place | None = None  # None: the head that the program would choose
     head: Place = 0
     query: Word | None = None  # and which of those alike
@@ -60,7 +60,7 @@ class Input(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     key: Word | None = None
     key_place: Count = 1
     blocks: bool = False  # the cell is masked at its head
-    interventions: Annotated[tuple[files.Change, ...], Meta(max_length=50)] = ()
+    interventions: Annotated[tuple[changes.Change, ...], Meta(max_length=50)] = ()
 
     def __post_init__(self) -> None:
         """Raise ValueError for a place outside the file, or a change that there is not."""
@@ -75,7 +75,7 @@ class Input(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     @property
     def everywhere(self) -> tuple[Intervention, ...]:
         """What is changed, but for a cell that is blocked: that is known with the tokens."""
-        return tuple(files.intervention(record) for record in self.interventions)
+        return tuple(changes.intervention(record) for record in self.interventions)
 
     @property
     def changes_the_model(self) -> bool:

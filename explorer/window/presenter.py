@@ -28,8 +28,8 @@ from explorer.window.contents import Contents
 CAP_HEIGHT = 0.021
 """Of the screen's height: how high a capital letter is. At 2 % the last row of a class still reads it."""
 
-_MEASURED = 100.0
-"""Points of the letters whose height is measured."""
+_MEASURED = 18.0
+"""Points of the letters whose height is measured: about those that a screen of 800 to 1,080 lines asks for."""
 _BOUNDLESS = 16_777_215
 _LESSON = 0.3
 """Of the width: what the column of a lesson gets."""
