@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QPushButton, QSizePolicy, QWidget
 
@@ -52,7 +52,6 @@ class TopBar(QWidget):
         self.open_button.clicked.connect(self.open_asked)
         self.facts = ElidedLabel()
         self.facts.setProperty("role", "dim")
-        self.facts.installEventFilter(self)
         self.facts.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.examples = ExamplesMenu(session, self)
         self.devices = DeviceMenu(session)
@@ -93,10 +92,16 @@ class TopBar(QWidget):
         super().resizeEvent(event)
         self._share_room()
 
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.Resize:
+    def event(self, event: QEvent) -> bool:
+        """Share the room anew once a part asks for more or less, comes or goes.
+
+        Not when one is resized: that is in the middle of a layout, which would go on to put the parts after it where
+        they were to be before.
+        """
+        done = super().event(event)
+        if event.type() == QEvent.Type.LayoutRequest:
             self._share_room()
-        return super().eventFilter(watched, event)
+        return done
 
     def _share_room(self) -> None:
         """Facts first, then the whole name of the checkpoint, then words beside the signs of what can be trusted."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations
 
 import pytest
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication
+from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtWidgets import QApplication, QWidget
 
+from explorer.panels.trust.status_chip import StatusChip, StatusKind
+from explorer.paths import resource
 from explorer.session.hover import Hover
 from explorer.session.intents import Busy, Measure, OpenCheckpoint
 from explorer.session.state import State
@@ -20,8 +23,29 @@ from models.protocol.request import Lane
 from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest
 from models.protocol.values import AdapterInfo
+from tests.explorer.real_window import opened_window, settle, wait_until
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession
+
+TICKS: tuple[tuple[tuple[StatusKind, str], ...], ...] = (
+    (("ok", "eval mode"), ("ok", "ids"), ("ok", "rows sum to 1"), ("ok", "equals the model (exactly)")),
+    (
+        ("ok", "eval mode"),
+        ("ok", "ids"),
+        ("ok", "rows and sinks sum to 1"),
+        ("ok", "equals the model to float32 rounding"),
+    ),
+    (("ok", "eval mode"), ("none", "ids as given"), ("none", "rows to sum"), ("none", "compare with the model")),
+    (("ok", "eval mode"), ("ok", "ids"), ("pending", "rows to sum"), ("pending", "comparing with the formulas")),
+    (("ok", "eval mode"), ("warning", "starts twice"), ("warning", "1,024 rows sum to 0"), ("warning", "edited run")),
+    (
+        ("error", "train mode"),
+        ("error", "wrong ids"),
+        ("error", "rows miss 1 by 3e-04"),
+        ("error", "the model's answers differ"),
+    ),
+)
+"""What the four signs say at once: mode, ids, rows, equality."""
 
 
 @pytest.fixture
@@ -188,3 +212,71 @@ def test_every_included_checkpoint_says_what_it_is_and_what_to_look_at(bar, sess
         assert bar.menu.toolTip().startswith(tip)
     session.dispatch(OpenCheckpoint("/somewhere/else"))
     assert bar.menu.toolTip().startswith("The model that is open")
+
+
+def say(bar: TopBar, ticks: tuple[tuple[StatusKind, str], ...]) -> None:
+    trust = bar.trust
+    trust.ids.show()
+    for chip, (kind, text) in zip((trust.mode, trust.ids, trust.rows, trust.equal), ticks, strict=True):
+        chip.set_status(kind, text)
+    QApplication.processEvents()
+
+
+def over_each_other(bar: TopBar) -> list[tuple[str, ...]]:
+    """Visible parts of the bar, each sign by itself, that lie on one another or beyond the bar."""
+    chips = [bar.trust.mode, bar.trust.ids, bar.trust.rows, bar.trust.equal]
+    parts: list[QWidget] = [bar.menu, bar.open_button, bar.examples.button, bar.devices]
+    parts += [bar.facts, bar.doing, bar.progress, bar.cancel, *chips]
+    places = []
+    for part in parts:
+        if part.isVisible():
+            name = part.drawn if isinstance(part, StatusChip) else type(part).__name__
+            places.append((name, QRect(part.mapTo(bar, QPoint(0, 0)), part.size())))
+    beyond: list[tuple[str, ...]] = [(name,) for name, place in places if not bar.rect().contains(place)]
+    return beyond + [(a, b) for (a, one), (b, other) in combinations(places, 2) if one.intersects(other)]
+
+
+@pytest.mark.parametrize("ticks", TICKS)
+def test_ticks_lie_on_nothing_else_where_the_bar_becomes_narrow(bar, session, qtbot, ticks):
+    """As where a lesson opens beside it."""
+    session.arrive(answers.loaded(), answers.ran())
+    for wide, narrow in ((1280, 954), (1440, 1100), (1100, 960)):
+        bar.resize(wide, 48)
+        say(bar, ticks)
+        assert over_each_other(bar) == [], wide
+        bar.resize(narrow, 48)
+        QApplication.processEvents()
+        assert over_each_other(bar) == [], narrow
+        session.dispatch(Busy(frozenset({ForwardRequest.lane})))
+        say(bar, ticks)
+        qtbot.waitUntil(bar.doing.isVisible)
+        QApplication.processEvents()
+        assert over_each_other(bar) == [], f"{narrow}, at work"
+        session.dispatch(Busy(frozenset()))
+        say(bar, ticks)
+        assert over_each_other(bar) == [], f"{narrow}, after work"
+
+
+def test_ticks_lie_on_nothing_else_where_a_lesson_opens(qapp):
+    lesson = next(path for path in resource("lessons").glob("*.toml") if path.name.startswith("03"))
+    with opened_window() as window:
+        bar = window.top_bar
+        for width in (1280, 1024):
+            window.resize(width, 740)
+            settle(window)
+            whole = bar.width()
+            window.lessons.begin(lesson)
+            wait_until(lambda: window.lessons.guide is not None and window.lessons.guide.is_settled)
+            settle(window)
+            assert bar.width() < whole
+            assert over_each_other(bar) == [], width
+            for ticks in TICKS:
+                say(bar, ticks)
+                window.resize(width + 400, 740)  # dragged by its edge: nothing but the place of things changes
+                QApplication.processEvents()
+                window.resize(width, 740)
+                QApplication.processEvents()
+                assert over_each_other(bar) == [], f"{width}, {ticks}"
+            window.lessons.end()
+            settle(window)
+            assert over_each_other(bar) == [], f"{width}, after it"
