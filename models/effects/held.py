@@ -84,7 +84,9 @@ class _Pass:
                 value.sum().backward()
         found.value = float(value.detach()[0])
         found.embedding = sum(self._share(t) for t in self.entered)
-        found.constant = sum(float((b.detach() * b.grad).cpu().double().sum()) for b in self.biases if b.grad is not None)
+        found.constant = sum(
+            float((b.detach() * b.grad).cpu().double().sum()) for b in self.biases if b.grad is not None
+        )
         for (ref, part), written in self.writes.items():
             total = sum(self._share(t) for t in written)
             if part == "mlp":

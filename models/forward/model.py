@@ -21,7 +21,6 @@ from models.forward.adapter import MergedAdapter
 from models.forward.capture import blocks_of, watch_blocks
 from models.forward.class_logits import as_choices, logits_of, spread_over_tokens
 from models.forward.position_tables import read_as_if_alone
-from models.forward.rotary import dynamic_rotations, forget_lengths
 from models.protocol.batch import Batch, check_one_text
 from models.protocol.chat import Chat, Pair
 from models.protocol.errors import InputError
@@ -99,7 +98,7 @@ class Model:
         self.means: dict[bool, Any] = {}  # by whether an adapter is off: see `models.forward.means`
         # tokens that stand for no text; a mask or an unknown word does stand for some
         self._hidden_ids = frozenset(getattr(tokenizer, "all_special_ids", ())) - named
-        self._dynamic = dynamic_rotations(module)
+        self._dynamic = _dynamic_rotations(module)
         self.blocks = tuple(blocks_of(module, self.seq2seq, _is_causal(info)))  # (stack, block)
         self.hooks = watch_blocks(module, self.blocks)
 
@@ -148,7 +147,7 @@ class Model:
 
     def forget_lengths(self) -> None:
         """Before a pass: rotations that are scaled to the length of a text are then those of this text alone."""
-        forget_lengths(self._dynamic)
+        _forget_lengths(self._dynamic)
 
     @property
     def scales_at(self) -> int | None:
@@ -448,3 +447,18 @@ class Model:
     def _named(self, name: str) -> str | None:
         value = getattr(self.tokenizer, name, None)
         return value if isinstance(value, str) else None
+
+
+def _dynamic_rotations(module: nn.Module) -> tuple[nn.Module, ...]:
+    """The modules that scale rotations to the length of a text (dynamic NTK)."""
+    return tuple(m for m in module.modules() if "dynamic" in str(getattr(m, "rope_type", "")))
+
+
+def _forget_lengths(dynamic: Iterable[nn.Module]) -> None:
+    """Let `dynamic` begin anew: transformers keeps the scale of the longest text since the last short one."""
+    for rotary in dynamic:
+        originals = [name for name in (*vars(rotary), *rotary._buffers) if name.endswith("original_inv_freq")]
+        for name in originals:
+            prefix = name.removesuffix("original_inv_freq")
+            rotary.register_buffer(f"{prefix}inv_freq", getattr(rotary, name), persistent=False)
+            setattr(rotary, f"{prefix}max_seq_len_cached", rotary.original_max_seq_len)

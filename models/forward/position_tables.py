@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -15,10 +15,8 @@ from torch import Tensor, nn
 from models.files.devices import weight_of
 from models.forward.capture import stack_of
 from models.protocol.arrays import read_only
+from models.protocol.values import CheckpointInfo
 from models.textbook import waves
-
-if TYPE_CHECKING:
-    from models.forward.model import Model
 
 LARGEST_IMAGE = 512  # rows of a table that are compared with each other; beyond, every second (third, ...) one
 
@@ -27,6 +25,27 @@ _LAYOUTS: tuple[tuple[waves.Layout, str], ...] = (
     ("interleaved", "a sine and a cosine in turn"),
     ("halves", "all sines in the first half of the dimensions, all cosines in the second"),
 )
+
+
+class Model(Protocol):
+    """What is asked here of a `models.forward.model.Model`, which reads each text with the help of this file."""
+
+    module: nn.Module
+    config: Any
+
+    @property
+    def info(self) -> CheckpointInfo: ...
+
+    @property
+    def module_names(self) -> Mapping[nn.Module, str]: ...
+
+    @property
+    def blocks(self) -> Sequence[tuple[str, nn.Module]]: ...
+
+    @property
+    def seq2seq(self) -> bool: ...
+
+    def accepts(self, name: str) -> bool: ...
 
 
 def position_tables(model: Model) -> dict[str, nn.Module]:

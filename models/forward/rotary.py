@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -27,21 +26,6 @@ class Frequencies:
 def rotary_module(model: Model) -> nn.Module | None:
     """The module that gives cosines and sines; None for a model without rotations."""
     return next((m for m in model.module_names if any(n.endswith("inv_freq") for n, _ in _buffers(m))), None)
-
-
-def dynamic_rotations(module: nn.Module) -> tuple[nn.Module, ...]:
-    """The modules that scale rotations to the length of a text (dynamic NTK)."""
-    return tuple(m for m in module.modules() if "dynamic" in str(getattr(m, "rope_type", "")))
-
-
-def forget_lengths(dynamic: Iterable[nn.Module]) -> None:
-    """Let `dynamic_rotations` begin anew: transformers keeps the scale of the longest text since the last short one."""
-    for rotary in dynamic:
-        originals = [name for name in (*vars(rotary), *rotary._buffers) if name.endswith("original_inv_freq")]
-        for name in originals:
-            prefix = name.removesuffix("original_inv_freq")
-            rotary.register_buffer(f"{prefix}inv_freq", getattr(rotary, name), persistent=False)
-            setattr(rotary, f"{prefix}max_seq_len_cached", rotary.original_max_seq_len)
 
 
 def frequencies(model: Model, site: Site) -> Frequencies:
