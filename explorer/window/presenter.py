@@ -28,8 +28,6 @@ from explorer.window.contents import Contents
 CAP_HEIGHT = 0.021
 """Of the screen's height: how high a capital letter is. At 2 % the last row of a class still reads it."""
 
-_MEASURED = 18.0
-"""Points of the letters whose height is measured: about those that a screen of 800 to 1,080 lines asks for."""
 _BOUNDLESS = 16_777_215
 _LESSON = 0.3
 """Of the width: what the column of a lesson gets."""
@@ -46,9 +44,7 @@ _LAID_OUT = 250
 
 def points_for(height: int, font: QFont) -> float:
     """The size of text whose capital letters have their share of a screen of `height`, in points."""
-    large = QFont(font)
-    large.setPointSizeF(_MEASURED)  # of small letters heights are rounded: each size would ask for another
-    return _MEASURED * CAP_HEIGHT * height / QFontMetricsF(large).capHeight()
+    return font.pointSizeF() * CAP_HEIGHT * height / QFontMetricsF(font).capHeight()
 
 
 class Presenter(QObject):
@@ -114,15 +110,13 @@ class Presenter(QObject):
         window.menuBar().setFixedHeight(0)  # the keys of a hidden one would not work
         contents.input.show_strip_alone(True)
         self._docks.show_alone(name)
-        height = window.height()
         if self.fills_screen():
             fill_screen(window, True)
-            height = window.screen().size().height()  # as it is in a moment: all text gets its size once
         app = QApplication.instance()
         assert app is not None
         app.installEventFilter(self)
         self._zoom = 1.0
-        self._fit_to(height)
+        self._fit()
         self._docks.go_to(name)
         self.tools.begin()
         self.changed.emit()
@@ -173,11 +167,8 @@ class Presenter(QObject):
         self._focus = None
 
     def _fit(self) -> None:
-        self._fit_to(self._window.height())
-
-    def _fit_to(self, height: int) -> None:
         """Text by the height of the screen; a lesson's column by its width."""
-        self._set_points(self._zoom * points_for(height, QApplication.font()))
+        self._set_points(self._zoom * points_for(self._window.height(), QApplication.font()))
         shown = [dock for dock, _ in self._sides]
         if shown:
             wide = round(_LESSON * self._window.width() / len(shown))

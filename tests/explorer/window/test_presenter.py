@@ -10,10 +10,9 @@ from PySide6.QtGui import QColor, QFontMetricsF
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLineEdit
 
-from explorer import theme as themes
 from explorer.panels.head_map.panel import HeadMapPanel
 from explorer.session.intents import SetText
-from explorer.theme import LIGHT, Theme, contrast
+from explorer.theme import LIGHT, contrast
 from explorer.window.window import MainWindow
 from tests.explorer.real_window import back_to_start, key, opened_window, panel_of, picture, press, settle, wait_until
 
@@ -73,29 +72,6 @@ def test_in_and_out_leaves_everything_as_it_was(window: MainWindow, way_back: Qt
     wait_until(lambda: not window.contents.one_panel.alone)
     QTest.qWait(300)
     assert look(window) == before
-
-
-def test_all_text_gets_its_size_once_on_the_way_in_and_once_on_the_way_out(
-    window: MainWindow, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sizes: list[float] = []
-    apply = themes.apply
-
-    def noted(app: QApplication, theme: Theme) -> None:
-        sizes.append(app.font().pointSizeF())
-        apply(app, theme)
-
-    monkeypatch.setattr(themes, "apply", noted)
-    before = QApplication.font().pointSizeF()
-    key(window, Qt.Key.Key_F5)
-    QTest.qWait(600)  # a full screen comes a moment later
-    assert len(sizes) == 1, sizes
-    assert QFontMetricsF(QApplication.font()).capHeight() >= 0.02 * window.screen().size().height()
-    key(window, Qt.Key.Key_Escape)
-    wait_until(lambda: not window.contents.one_panel.alone)
-    QTest.qWait(300)
-    assert len(sizes) == 2, sizes
-    assert QApplication.font().pointSizeF() == before
 
 
 def test_the_offer_of_a_tour_is_not_presented(window: MainWindow) -> None:
