@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -444,6 +445,10 @@ def test_the_presenter_goes_back_to_no_option_of_another_step(window: MainWindow
     wait_until(lambda: not window.contents.one_panel.alone)  # an exception in a slot fails the test
 
 
+def begun(window: MainWindow, path: Path) -> bool:
+    return window.lessons.path == path
+
+
 def test_a_lesson_that_has_ended_leaves_nothing_in_the_window(window: MainWindow) -> None:
     def parts() -> tuple[int, ...]:
         QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
@@ -454,7 +459,7 @@ def test_a_lesson_that_has_ended_leaves_nothing_in_the_window(window: MainWindow
     assert before[0] == 0
     for path in shipped_lessons()[:2]:
         window.lessons.begin(path)
-        wait_until(lambda path=path: window.lessons.path == path)
+        wait_until(partial(begun, window, path))
         arrive(window)
     window.lessons.end()
     settle(window)

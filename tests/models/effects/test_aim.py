@@ -59,9 +59,9 @@ def test_heads_are_measured_at_the_mask(story_bert: Model) -> None:
             handle = output.register_forward_pre_hook(zeroed)
             change = float((theirs(**inputs).logits[0, place] - before)[found.aim.target])
             handle.remove()
-            assert found.of(SiteRef("encoder", layer))[head] == pytest.approx(
-                change, abs=1e-5 * float(before.abs().max())
-            )
+            heads = found.of(SiteRef("encoder", layer))
+            assert heads is not None
+            assert heads[head] == pytest.approx(change, abs=1e-5 * float(before.abs().max()))
 
 
 def test_all_functions_ask_at_the_same_place(story_bert: Model) -> None:
