@@ -32,11 +32,20 @@ def embedding_of(watch: Watch, call: BlockCall, layout: Layout, model: Model, in
             shaped = watch.graph.nodes[term.seen].value
             rows = None if shaped is None else _rows(shaped, call, layout)
         if rows is not None:
-            unit = watch.unit_of(term.node)
+            node = _gathered(watch, term.node)
+            unit = watch.unit_of(node)
             module = unit.name if unit is not None else _name(value, model)
-            kind = _kind(watch, term.node, unit, model, inputs)
+            kind = _kind(watch, node, unit, model, inputs)
             found.append(Written(part=kind, module=module, norms=copied(norms(rows))))
     return tuple(found)
+
+
+def _gathered(watch: Watch, node: int) -> int:
+    """Where a table gave its rows, which are moved to the first token of a text that is padded on the left."""
+    nodes = watch.graph.nodes
+    while watch.unit_of(node) is None and nodes[node].op in ("gather", "expand", "unsqueeze"):
+        node = nodes[node].reads[0]
+    return node
 
 
 def _summands(watch: Watch, call: BlockCall) -> list[Term]:

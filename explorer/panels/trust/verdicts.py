@@ -126,7 +126,7 @@ def on_batch(report: TrustReport | None) -> Verdict | None:
     story += f"; {found.tolerance:.0e} is allowed. {_AGAIN}"
     if found.holds:
         return Verdict("ok", "as if alone", story)
-    return Verdict("error", f"differs from the text alone ({worst:.0e})", story)
+    return Verdict("error", f"differs from the text alone ({worst:.1g})", story)
 
 
 def on_equality(loaded: Loaded | None, ran: Ran | None, report: TrustReport | None, is_measuring: bool) -> Verdict:

@@ -9,6 +9,7 @@ import torch
 from models import run
 from models.flow.model import Watched, watch
 from models.forward.model import Model
+from models.protocol.batch import Batch
 from models.protocol.flow import BlockFlow
 from models.protocol.work import Cancelled, never
 from tests.models import tiny
@@ -118,3 +119,15 @@ def test_layers_of_shared_weights_say_so(tiny_model):
     assert [block.shared_with for block in stack.blocks] == [None, 0, 0]
     (own,) = flow_of(tiny_model("bert")).stacks
     assert [block.shared_with for block in own.blocks] == [None, None, None]
+
+
+@pytest.mark.parametrize("kind", ["marian", "gpt2"])
+def test_positions_of_a_text_padded_on_the_left_are_named_by_their_table(tiny_model, kind):
+    model = tiny_model(kind)
+    batch = Batch(("She was singing", "Tom and Anna went to the park. Anna"), "left")
+    target = ["La casa", "El"] if model.seq2seq else None
+    found = watch(model, run(model, batch, target=target), batch, target, lambda: False, silent)
+    for stack in found.stacks:
+        part = stack.embedding[1]
+        assert part.part == "positions"
+        assert part.module == ("transformer.wpe" if kind == "gpt2" else f"model.{stack.stack}.embed_positions")

@@ -31,12 +31,15 @@ CHOICES = ("They ran.", "It was a green fish in the old sea.", "No.")
 PAIRS = [(FIRST, choice) for choice in CHOICES]
 
 
-def theirs(model: Model, pairs: list[tuple[str, str]] = PAIRS, padding: str = "right") -> Any:
-    """transformers' own auto class on its own tokenizer's batch, (1, choices, tokens)."""
+def theirs(model: Model, pairs: list[tuple[str, str]] = PAIRS) -> Any:
+    """transformers' own auto class on its own tokenizer's batch, (1, choices, tokens), padded on the right.
+
+    Of padding on the left it would count the tokens, and read the first for the pair.
+    """
     folder = model.info.folder
     kind = transformers.AutoModelForMultipleChoice
     module = kind.from_pretrained(folder, attn_implementation="eager", dtype=torch.float32).eval()
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder, padding_side=padding)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder, padding_side="right")
     firsts, seconds = zip(*pairs, strict=True)
     inputs = tokenizer([*firsts], [*seconds], padding=True, return_tensors="pt", return_token_type_ids=True)
     if not getattr(model.config, "type_vocab_size", 0) > 1:
@@ -51,15 +54,15 @@ def test_choices_have_the_logits_and_weights_of_transformers_own_call(
     tiny_model: TinyModel, kind: str, padding: Any
 ) -> None:
     model = tiny_model(kind)
-    traces, out = run(model, PAIRS, padding=padding), theirs(model, padding=padding)
+    traces, out = run(model, PAIRS, padding=padding), theirs(model)
     for row, trace in enumerate(traces):
         assert trace.logits.shape == (len(trace.tokens), len(CHOICES))
         np.testing.assert_allclose(trace.logits, np.broadcast_to(out.logits.numpy(), trace.logits.shape), atol=1e-5)
         real = [i for i, token in enumerate(trace.tokens) if not token.padding]
         for site, weights in zip(trace.sites, out.attentions, strict=True):
             for head in range(site.heads):
-                expected = weights[row, head].numpy()
-                np.testing.assert_allclose(trace.weights(site, head)[real], expected[real], atol=1e-6)
+                expected = weights[row, head, : len(real), : len(real)].numpy()
+                np.testing.assert_allclose(trace.weights(site, head)[np.ix_(real, real)], expected, atol=1e-6)
     shares = out.logits[0].double().softmax(-1)
     order = out.logits[0].argsort(descending=True).tolist()
     found = classes_at(model, traces[1], 0)

@@ -11,7 +11,7 @@ from explorer.panels.trust.panel import TrustStrip
 from explorer.session.intents import Busy
 from explorer.session.state import State
 from models.protocol.atlas import THUMBNAIL, AtlasRequest, EmptyRow
-from models.protocol.trust import InputReport, TrustRequest
+from models.protocol.trust import AloneReport, InputReport, TrustRequest
 from models.protocol.values import SiteRef
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown
@@ -43,6 +43,25 @@ def test_what_holds_is_said_with_its_numbers_in_the_tooltip(strip, session):
     assert strip.equal.text == "✓ equals the model (1e-07)"
     assert "1.2e-07" in strip.equal.toolTip()
     assert "3.0e-08" in strip.equal.toolTip()
+
+
+@pytest.mark.parametrize(
+    ("found", "text"),
+    [
+        (AloneReport(2e-7, 5e-7, 1e-5), "✓ as if alone"),
+        (AloneReport(0.547, 0.1, 1e-5), "✕ differs from the text alone (0.5)"),
+        (AloneReport(0.002, 0.01, None), "… beside the text alone"),
+    ],
+)
+def test_a_text_of_a_batch_is_held_against_the_text_alone(strip, session, found, text):
+    session.arrive(answers.loaded(), answers.ran())
+    assert not strip.alone.isVisible()
+    session.arrive(replace(answers.trust_report(), alone=found))
+    assert strip.alone.isVisible()
+    assert strip.alone.text == text
+    assert f"{found.weight_difference:.1e}" in strip.alone.toolTip()
+    session.arrive(answers.trust_report())
+    assert not strip.alone.isVisible()
 
 
 @pytest.mark.parametrize(
