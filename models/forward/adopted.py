@@ -7,7 +7,7 @@ Three kinds of module can be looked into:
 
 - a model of transformers: its attention goes through the registered function, as a checkpoint's does;
 - a module that calls `torch.nn.functional.scaled_dot_product_attention`, itself or through `nn.MultiheadAttention`
-  (which computes its weights by other lines where it is asked to return them): while it runs here, that call is
+  (asked for weights or not) and what torch makes of that, `nn.Transformer` say: while it runs here, that call is
   answered by our function;
 - a module with an attention of its own, which calls `attend` in the place of its softmax. That is the adapter:
 
@@ -22,9 +22,10 @@ from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, Literal, get_args
 
@@ -63,7 +64,7 @@ _CELLS = 1 << 22  # of a mask that are looked at at once
 
 _own_sdpa = F.scaled_dot_product_attention
 _own_multi_head = F.multi_head_attention_forward
-_MULTI_HEAD = inspect.signature(_own_multi_head)
+_of_multi_head = inspect.signature(_own_multi_head)
 _answered = threading.Lock()  # one thread at a time answers torch's attention
 
 
@@ -95,7 +96,7 @@ def attend(
     Returns:
         (batch, heads, queries, value_dim).
     """
-    return _attended(module, query, key, value, causal, mask, bias, scale)[1]
+    return _attended(module, query, key, value, causal, mask, bias, scale)[0]
 
 
 def _attended(
@@ -107,8 +108,9 @@ def _attended(
     mask: Tensor | None,
     bias: Tensor | None,
     scale: float | None,
-) -> tuple[AttentionInputs, Tensor]:
-    """As `attend`, with what the output was computed from: edited, where interventions say so."""
+    stack: str = "",
+) -> tuple[Tensor, AttentionInputs]:
+    """As `attend`, and what the weights depend on; `stack` is told by the mask where it is not given."""
     mask, bias = _of_four(mask), _of_four(bias)
     if causal and mask is not None:
         past = torch.ones(query.shape[2], key.shape[2], dtype=torch.bool, device=query.device).tril()
@@ -124,9 +126,9 @@ def _attended(
     )
     recorder = active()
     if recorder is None:
-        return x, mixing.output(x)
-    x = recorder.keep(module, x, "decoder" if causal or _hides_the_future(x) else "encoder")
-    return x, recorder.mix(x)
+        return mixing.output(x), x
+    x = recorder.keep(module, x, stack or ("decoder" if causal or _hides_the_future(x) else "encoder"))
+    return recorder.mix(x), x
 
 
 def _of_four(t: Tensor | None) -> Tensor | None:
@@ -145,6 +147,14 @@ def _hides_the_future(x: AttentionInputs) -> bool:
         if masked is None or (~masked).expand(1, 1, rows.stop - start, x.keys)[0, 0].triu(start + 1).any():
             return False
     return True
+
+
+def _stack_within(modules: Sequence[nn.Module]) -> str:
+    """Of the attention that runs within `modules`, the outermost first: of torch's own encoder and decoder; else ""."""
+    around = modules[-2] if len(modules) > 1 else None
+    if isinstance(around, nn.TransformerDecoderLayer):
+        return "cross" if modules[-1] is around.multihead_attn else "decoder"
+    return "encoder" if any(isinstance(module, nn.Transformer) for module in modules) else ""
 
 
 class Adopted(Model):
@@ -184,6 +194,9 @@ class PlainModel(Adopted):
                 child.register_forward_hook(self._leave, always_call=True),
             ):
                 self._lent.callback(handle.remove)
+            if isinstance(child, nn.TransformerEncoder):
+                hook = partial(self._without_padding, child)
+                self._lent.callback(child.layers[-1].register_forward_hook(hook, with_kwargs=True).remove)
 
     def ready(self) -> AbstractContextManager[None]:
         return self._visible()
@@ -223,40 +236,54 @@ class PlainModel(Adopted):
             inside = getattr(self._where, "modules", None)
             if not inside or query.dim() != 4:
                 return _own_sdpa(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
-            x, out = _attended(inside[-1], query, key, value, is_causal, attn_mask, None, scale)
-            self._where.answered = x
+            out, self._where.looked = _attended(
+                inside[-1], query, key, value, is_causal, attn_mask, None, scale, _stack_within(inside)
+            )
             return out
 
         def answer_with_weights(*args: Any, **options: Any) -> tuple[Tensor, Tensor | None]:
-            """Of `nn.MultiheadAttention`, which returns weights, averaged over heads or not, unless told otherwise."""
-            given = _MULTI_HEAD.bind(*args, **options)
-            given.apply_defaults()
-            if not given.arguments["need_weights"] or not getattr(self._where, "modules", None):
+            """nn.MultiheadAttention makes weights by a way of its own where it is asked for them, as by default."""
+            bound = _of_multi_head.bind(*args, **options)
+            bound.apply_defaults()
+            given = bound.arguments
+            if not getattr(self._where, "modules", None) or not given["need_weights"]:
                 return _own_multi_head(*args, **options)
-            # what is_causal promises of a mask is not relied on where weights are asked for: the mask itself is
-            given.arguments.update(need_weights=False, is_causal=False)
-            out, _ = _own_multi_head(*given.args, **given.kwargs)
-            x: AttentionInputs = self._where.answered
-            weights = attention.weights(x).to(x.query.dtype)  # (batch, heads, queries, keys)
-            if given.arguments["average_attn_weights"]:
-                weights = weights.mean(dim=1)
-            is_batched = given.arguments["query"].dim() == 3
-            return out, weights if is_batched else weights.squeeze(0)
+            given["need_weights"] = False
+            if given["attn_mask"] is not None:
+                given["is_causal"] = False  # no more than a hint, and not needed where the mask is there
+            out, _ = _own_multi_head(**given)
+            weights = attention.weights(self._where.looked)  # (batch, heads, queries, keys)
+            weights = weights.mean(dim=1) if given["average_attn_weights"] else weights
+            return out, weights.to(out.dtype) if given["query"].dim() == 3 else weights[0].to(out.dtype)
 
         with _answered:
             fast = torch.backends.mha.get_fastpath_enabled()
             torch.backends.mha.set_fastpath_enabled(False)  # nn.TransformerEncoder would go round the function
             setattr(F, "scaled_dot_product_attention", answer)  # noqa: B010
             setattr(F, "multi_head_attention_forward", answer_with_weights)  # noqa: B010
-            self._where.modules = []
+            self._where.modules, self._where.fast = [], fast
             try:
                 yield
             finally:
-                self._where.modules = None
-                self._where.answered = None
+                self._where.modules = self._where.looked = None
                 setattr(F, "scaled_dot_product_attention", _own_sdpa)  # noqa: B010
                 setattr(F, "multi_head_attention_forward", _own_multi_head)  # noqa: B010
                 torch.backends.mha.set_fastpath_enabled(fast)
+
+    def _without_padding(
+        self, encoder: nn.TransformerEncoder, _layer: nn.Module, args: Any, options: Any, out: Tensor
+    ) -> Tensor:
+        """What torch's encoder has after its last layer by its fast path: zeros in the padded places."""
+        padding = options.get("src_key_padding_mask")
+        takes_it = getattr(self._where, "modules", None) is not None and self._where.fast
+        if not takes_it or padding is None or options.get("src_mask") is not None or args[0].dim() != 3:
+            return out
+        real = padding.logical_not()  # bool, or -inf where it hides
+        comes_last = not encoder.mask_check or torch._nested_tensor_from_mask_left_aligned(args[0], real)
+        if not encoder.use_nested_tensor or torch.is_autocast_enabled() or not comes_last:
+            return out
+        kept: Tensor = out * real[..., None]
+        return kept
 
     def _enter(self, module: nn.Module, _args: Any) -> None:
         inside = getattr(self._where, "modules", None)

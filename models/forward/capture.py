@@ -191,11 +191,12 @@ def stack_of(name: str, seq2seq: bool, causal: bool) -> str:
 def blocks_of(module: nn.Module, seq2seq: bool, causal: bool) -> Iterator[tuple[str, nn.Module]]:
     """Every block (element of an outermost ModuleList), with the stack that it belongs to."""
     outer = ""
+    has_two = seq2seq or any(isinstance(child, nn.Transformer) for child in module.modules())
     for name, child in module.named_modules():
         if isinstance(child, nn.ModuleList) and not (outer and name.startswith(outer + ".")):
             outer = name
             for block in child:
-                yield stack_of(name, seq2seq, causal), block
+                yield stack_of(name, has_two, causal), block
 
 
 def watch_blocks(module: nn.Module, blocks: Iterable[tuple[str, nn.Module]]) -> list[RemovableHandle]:

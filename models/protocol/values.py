@@ -101,11 +101,16 @@ class HasTokens(Protocol):
 
 
 def site_tokens(run: HasTokens, site: Site) -> tuple[tuple[Token, ...], tuple[Token, ...]]:
-    """The tokens that attend at `site` (its queries), and those that are attended to (its keys)."""
-    if not run.source:
-        return run.tokens, run.tokens
-    queries = run.source if site.stack == "encoder" else run.tokens
-    return queries, run.tokens if site.stack == "decoder" else run.source
+    """The tokens that attend at `site` (its queries), and those that are attended to (its keys).
+
+    Keys that are no tokens come last: a bias of k and v, or zeros, that nn.MultiheadAttention adds.
+    """
+    queries = keys = run.tokens
+    if run.source:
+        queries = run.source if site.stack == "encoder" else run.tokens
+        keys = run.tokens if site.stack == "decoder" else run.source
+    added = range(site.keys - len(keys))
+    return queries, (*keys, *(Token(-1, "", "", 0, 0, special=True, label="⟨added⟩") for _ in added)) if added else keys
 
 
 TILE = 256

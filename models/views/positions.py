@@ -18,7 +18,7 @@ from models.forward.position_tables import table_rows
 from models.forward.trace import Trace
 from models.protocol.interventions import Positions
 from models.protocol.positions import PositionScheme, PositionsRequest, PositionsView, RotationView
-from models.protocol.values import Site
+from models.protocol.values import Site, site_tokens
 from models.views.rotation import rotation_view
 
 
@@ -53,8 +53,7 @@ def positions_view(request: PositionsRequest, model: Model, trace: Trace) -> Pos
     if not (0 <= head < site.heads and 0 <= query < site.queries and 0 <= key < site.keys):
         raise IndexError(f"There is no cell ({query}, {key}) of head {head}: the map is {site.queries} x {site.keys}.")
     scheme = describe_positions(model, site)
-    looking = trace.source if site.stack == "encoder" and trace.source else trace.tokens
-    looked_at = trace.source if site.stack in ("encoder", "cross") and trace.source else trace.tokens
+    looking, looked_at = site_tokens(trace, site)
     added = _sum(model, site, trace, looking[query].id, query)
     rotation: RotationView | None = None
     note = ""

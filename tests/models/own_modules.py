@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -79,6 +81,67 @@ class Reader(nn.Module):
     def forward(self, ids: Tensor) -> Tensor:
         states: Tensor = self.encoder(self.tokens(ids))
         return states
+
+
+class Asked(nn.Module):
+    """nn.MultiheadAttention in one layer, made with `made` and called with what `options` gives for the ids."""
+
+    def __init__(self, made: dict[str, Any], options: Callable[[Tensor], dict[str, Any]]) -> None:
+        super().__init__()
+        torch.manual_seed(7)
+        self.options, self.first = options, made.get("batch_first", False)
+        self.tokens, self.head = nn.Embedding(VOCABULARY, WIDTH), nn.Linear(WIDTH, VOCABULARY)
+        self.key = nn.Linear(WIDTH, made["kdim"]) if "kdim" in made else nn.Identity()
+        self.value = nn.Linear(WIDTH, made["vdim"]) if "vdim" in made else nn.Identity()
+        self.attention = nn.MultiheadAttention(WIDTH, HEADS, **made)
+        for bias in (self.attention.bias_k, self.attention.bias_v):
+            if bias is not None:
+                nn.init.normal_(bias)
+        self.given: Tensor | None = None  # the weights that the last call gave
+
+    def forward(self, ids: Tensor) -> Tensor:
+        options = dict(self.options(ids))
+        x = self.tokens(ids)  # (1, tokens, width)
+        if options.pop("unbatched", False):
+            x = x[0]
+        elif not self.first:
+            x = x.transpose(0, 1)
+        y, self.given = self.attention(x, self.key(x), self.value(x), **options)
+        y = y[None] if y.dim() == 2 else y if self.first else y.transpose(0, 1)
+        logits: Tensor = self.head(y)
+        return logits
+
+
+class Both(nn.Module):
+    """nn.Transformer whole: it reads the ids backwards, and writes them on."""
+
+    def __init__(self, norm_first: bool = False) -> None:
+        super().__init__()
+        torch.manual_seed(7)
+        self.tokens, self.head = nn.Embedding(VOCABULARY, WIDTH), nn.Linear(WIDTH, VOCABULARY)
+        self.places = nn.Embedding(CONTEXT, WIDTH)
+        self.transformer = nn.Transformer(WIDTH, HEADS, 2, 2, 2 * WIDTH, batch_first=True, norm_first=norm_first)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        x = self.tokens(ids) + self.places(torch.arange(ids.shape[1]))
+        later = nn.Transformer.generate_square_subsequent_mask(ids.shape[1], dtype=x.dtype)
+        logits: Tensor = self.head(self.transformer(x.flip(1), x, tgt_mask=later, tgt_is_causal=True))
+        return logits
+
+
+class PaddedReader(nn.Module):
+    """torch's own encoder and its fast path, which puts zeros in the place of the token 0."""
+
+    def __init__(self, norm: bool, layers: int = 2) -> None:
+        super().__init__()
+        torch.manual_seed(7)
+        self.tokens, self.head = nn.Embedding(VOCABULARY, WIDTH), nn.Linear(WIDTH, VOCABULARY)
+        layer = nn.TransformerEncoderLayer(WIDTH, HEADS, 2 * WIDTH, batch_first=True)
+        self.encoder = nn.TransformerEncoder(layer, layers, norm=nn.LayerNorm(WIDTH) if norm else None)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        logits: Tensor = self.head(self.encoder(self.tokens(ids), src_key_padding_mask=ids == 0))
+        return logits
 
 
 class Blind(nn.Module):

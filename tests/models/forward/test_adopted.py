@@ -29,9 +29,9 @@ from models.protocol.positions import PositionsRequest, PositionsView
 from models.protocol.prediction import PredictionRequest
 from models.protocol.request import Failure
 from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest
+from models.protocol.running import ForwardRequest, Ran
 from models.protocol.trust import TrustReport, TrustRequest
-from models.protocol.values import Placement, SiteRef
+from models.protocol.values import Placement, SiteRef, site_tokens
 from models.trust import layers as trust_layers
 from models.trust.check import compare_with_eager
 from tests.models.asking import ask, failure_of
@@ -41,8 +41,11 @@ from tests.models.own_modules import (
     HEADS,
     VOCABULARY,
     WIDTH,
+    Asked,
     Attention,
     Blind,
+    Both,
+    PaddedReader,
     Reader,
     Writer,
     causal_weights,
@@ -51,6 +54,7 @@ from tests.models.own_modules import (
 TEXT = "Tom went to the park."
 SITE = SiteRef("decoder", 1)
 SDPA = F.scaled_dot_product_attention
+MULTI_HEAD = F.multi_head_attention_forward
 
 
 def ids_of(text: str) -> torch.Tensor:
@@ -330,6 +334,144 @@ class Masked(nn.Module):
         past = torch.ones(ids.shape[1], ids.shape[1], dtype=torch.bool).tril(self.ahead)
         y = F.scaled_dot_product_attention(x, x, x, attn_mask=past)
         return self.head(y.transpose(1, 2).flatten(2))
+
+
+LATER = torch.ones(len(TEXT), len(TEXT), dtype=torch.bool).triu(1)
+ADDED = torch.linspace(-2, 2, len(TEXT) ** 2).view(len(TEXT), -1)
+END = torch.arange(len(TEXT))[None] > len(TEXT) - 4
+NEAR = torch.stack([LATER.T & (torch.randn(LATER.shape) > 0) for _ in range(HEADS)])
+
+CALLS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "plain": ({}, {}),
+    "batch first": ({"batch_first": True}, {}),
+    "each head": ({"batch_first": True}, {"average_attn_weights": False}),
+    "no weights": ({"batch_first": True}, {"need_weights": False}),
+    "key padding": ({"batch_first": True}, {"key_padding_mask": END}),
+    "padding added": ({}, {"key_padding_mask": END.float() * -3}),
+    "bool mask": ({}, {"attn_mask": LATER}),
+    "bool mask, no weights": ({}, {"attn_mask": LATER, "need_weights": False}),
+    "mask of each head": ({"batch_first": True}, {"attn_mask": NEAR}),
+    "float mask": ({}, {"attn_mask": ADDED, "average_attn_weights": False}),
+    "float mask and padding": ({}, {"attn_mask": ADDED, "key_padding_mask": END.float() * -3}),
+    "causal": ({"batch_first": True}, {"attn_mask": LATER, "is_causal": True}),
+    "causal, no weights": ({"batch_first": True}, {"attn_mask": LATER, "is_causal": True, "need_weights": False}),
+    "other widths": ({"kdim": 12, "vdim": 20}, {}),
+    "bias of k and v": ({"add_bias_kv": True}, {"attn_mask": LATER}),
+    "zero attention": ({"add_zero_attn": True, "batch_first": True}, {"average_attn_weights": False}),
+    "without bias": ({"bias": False, "batch_first": True}, {}),
+    "one text": ({}, {"unbatched": True}),
+    "one text, each head": ({}, {"unbatched": True, "average_attn_weights": False}),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_multihead_attention_however_it_is_called(name):
+    made, options = CALLS[name]
+    module = Asked(made, lambda ids: fitted(options, ids.shape[1]))
+    exact = Asked(made, lambda ids: {**fitted(options, ids.shape[1], torch.float64), **EACH}).double().eval()
+    exact.load_state_dict(module.state_dict())
+    with torch.no_grad():
+        module.eval()(ids_of(TEXT))
+        own = module.given
+        logits = exact(ids_of(TEXT))[0].numpy()
+    assert exact.given is not None
+    weights = exact.given.reshape(HEADS, len(TEXT), -1).numpy()
+    model = adopt(module, CHARACTERS, context=CONTEXT)
+    trace = run(model, TEXT)
+    (site,) = trace.sites
+    assert (site.heads, site.keys) == (HEADS, weights.shape[2])
+    for head in range(HEADS):
+        np.testing.assert_allclose(trace.weights(0, head), weights[head], atol=1e-6)
+    np.testing.assert_allclose(trace.logits, logits, atol=1e-5)
+    if own is None:
+        assert module.given is None
+    else:
+        torch.testing.assert_close(module.given, own, atol=1e-6, rtol=0)
+    found = compare_with_eager(model, model.encode(TEXT), trace)
+    assert max(found.weight_difference, found.logit_difference) < found.tolerance
+    assert torch.nn.functional.multi_head_attention_forward is MULTI_HEAD
+    edited = run(model, TEXT, interventions=[Scale(0.0)])
+    assert edited.weights(0, 0)[-1].std() < weights[0, -1].std()
+
+
+def test_a_key_that_is_no_token_has_a_name():
+    engine = Engine([adopt(Asked({"add_bias_kv": True}, lambda _: {}), CHARACTERS, name="mine", context=CONTEXT)])
+    ask(engine, LoadRequest(ticket=1, reference="python:mine"))
+    ran = ask(engine, ForwardRequest(inputs=RunInputs(TEXT), ticket=2))
+    assert isinstance(ran, Ran)
+    queries, keys = site_tokens(ran, ran.sites[0])
+    assert [len(queries), len(keys)] == [len(TEXT), len(TEXT) + 1] == [ran.sites[0].queries, ran.sites[0].keys]
+    site, key = ran.sites[0].ref, len(TEXT)
+    assert keys[key].word == "⟨added⟩"
+    view = ask(engine, PositionsRequest(run=2, site=site, head=0, query=3, key=key))
+    assert isinstance(view, PositionsView)
+    assert view.key_word == "⟨added⟩"
+
+
+EACH = {"need_weights": True, "average_attn_weights": False, "is_causal": False}
+
+
+def fitted(options: dict[str, Any], tokens: int, dtype: torch.dtype = torch.float32) -> dict[str, Any]:
+    """The options, with masks for so many tokens."""
+    cut = {}
+    for name, value in options.items():
+        if isinstance(value, torch.Tensor):
+            value = value[..., :tokens] if name == "key_padding_mask" else value[..., :tokens, :tokens]
+            value = value if value.dtype == torch.bool else value.to(dtype)
+        cut[name] = value
+    return cut
+
+
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor")  # torch says so of norm_first
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_a_whole_transformer_has_three_stacks(norm_first):
+    module = Both(norm_first)
+    exact = Both(norm_first).double().eval()
+    exact.load_state_dict(module.state_dict())
+    taken: list[np.ndarray] = []
+    own = F.multi_head_attention_forward
+
+    def with_weights(*args: Any, **options: Any) -> Any:
+        out, weights = own(*args, **{**options, **EACH})
+        assert weights is not None
+        taken.append(weights[0].numpy())
+        return out, weights
+
+    with pytest.MonkeyPatch.context() as patch, torch.no_grad():
+        fast = torch.backends.mha.get_fastpath_enabled()
+        torch.backends.mha.set_fastpath_enabled(False)
+        patch.setattr(F, "multi_head_attention_forward", with_weights)
+        logits = exact(ids_of(TEXT))[0].numpy()
+        torch.backends.mha.set_fastpath_enabled(fast)
+    model = adopt(module, CHARACTERS, context=CONTEXT)
+    trace = run(model, TEXT)
+    assert [site.ref for site in trace.sites] == [
+        *(SiteRef("encoder", layer) for layer in range(2)),
+        *(SiteRef(stack, layer) for layer in range(2) for stack in ("decoder", "cross")),
+    ]
+    for place, weights in enumerate(taken):
+        for head in range(HEADS):
+            np.testing.assert_allclose(trace.weights(place, head), weights[head], atol=1e-6)
+    np.testing.assert_allclose(trace.logits, logits, atol=1e-5)
+    assert {stack: len(stream) for stack, stream in trace.residual.items()} == {"encoder": 3, "decoder": 3}
+    found = compare_with_eager(model, model.encode(TEXT), trace)
+    assert max(found.weight_difference, found.logit_difference) < found.tolerance
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+@pytest.mark.parametrize("norm", [False, True])
+def test_the_fast_path_puts_zeros_in_the_padded_places(norm):
+    """As torch's own encoder does in eval mode; weights of what is no padding are those of the slow path."""
+    module = PaddedReader(norm).eval()
+    ids = [*CHARACTERS[0](TEXT), 0, 0, 0]
+    with torch.no_grad():
+        own = module(torch.tensor([ids]))[0].numpy()
+    model = adopt(module, CHARACTERS, family="masked", context=CONTEXT)
+    trace = run(model, ids)
+    np.testing.assert_allclose(trace.logits, own, atol=1e-5)
+    np.testing.assert_allclose(trace.logits[-1], trace.logits[-2], atol=1e-6)
+    found = compare_with_eager(model, model.encode(ids), trace)
+    assert max(found.weight_difference, found.logit_difference) < found.tolerance
 
 
 @pytest.mark.parametrize("ahead", [0, 1])
