@@ -249,7 +249,8 @@ def answer_position(state: State, ran: Ran) -> int:
 
 def predicting_position(state: State, ran: Ran) -> int:
     """Where the next token is read: at the selected query, at the end while that is one of the encoder's tokens."""
-    site, last = state.site, len(ran.tokens) - 1
+    site = state.site
+    last = max((i for i, token in enumerate(ran.tokens) if not token.padding), default=len(ran.tokens) - 1)
     if site is not None and site_tokens(ran, site)[0] is not ran.tokens:
         return last
     return min(state.selection.query, last)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -18,10 +19,12 @@ from models.forward.batches import encode
 from models.forward.context import Context
 from models.forward.logits import head_alone
 from models.forward.model import Model
+from models.forward.predictions import answering_position
 from models.forward.run import run_alone
 from models.forward.trace import Trace
 from models.protocol.arrays import read_only
 from models.protocol.effects import Aim
+from models.protocol.errors import InputError
 from models.protocol.interventions import Intervention
 from models.protocol.lens import LensRequest, LensView
 from models.protocol.work import Cancelled, Report, ShouldStop, never, silent
@@ -59,18 +62,26 @@ def logit_lens(
     text: object,
     *,
     target: int | str | None = None,
+    position: int | None = None,
     written: object = None,
     interventions: tuple[Intervention, ...] = (),
 ) -> LensView:
     """What the model would say at every position if it ended after each layer.
 
     lens = logit_lens(model, "Tom and Anna went to the park. Anna gave the ball to")
-    lens.best[:, -1]            # the likeliest token after the embedding and each block
-    lens.target_rank[:, -1]     # where the model's own answer ranks there
+    lens.best[:, lens.position]            # the likeliest token after the embedding and each block
+    lens.target_rank[:, lens.position]     # where the model's own answer ranks there
+
+    Args:
+        position: what `lens.position` is; None as in `models.head_effects`.
+        written: what the decoder of an encoder-decoder model has written.
     """
     trace = run_alone(model, text, target=written, interventions=interventions)
     inputs = encode(model, text, written).inputs  # type: ignore[arg-type]
-    return lens_view(LensRequest(run=0, target=target), model, trace, inputs)
+    if position is not None and not 0 <= position < len(trace.tokens):
+        raise InputError(f"There is no position {position}: the text has tokens 0 to {len(trace.tokens) - 1:,}.")
+    view = lens_view(LensRequest(run=0, target=target), model, trace, inputs)
+    return view if position is None else replace(view, position=position)
 
 
 @torch.no_grad()
@@ -88,19 +99,19 @@ def lens_view(
         InputError: the target is no token.
         Cancelled: `should_stop()` was true between two blocks of positions.
     """
-    stack = model.info.predicting_stack
+    stack, here = model.info.predicting_stack, answering_position(model, trace)
     stream = trace.residual.get(stack, ())
     if len(stream) > 1:
         stream = (*stream[:-1], stream_after(model, trace, stack, len(stream) - 2))
     norms = _lengths(stream, len(trace.tokens))
     written = _lengths([b.float() - a.float().to(b.device) for a, b in pairwise(stream)], len(trace.tokens))
     if not stream:
-        return LensView(request=request, norms=norms, written=written, why=NO_STREAM)
+        return LensView(request=request, norms=norms, written=written, position=here, why=NO_STREAM)
     if not trace.has_logits:
-        return LensView(request=request, norms=norms, written=written, why=NO_LOGITS)
+        return LensView(request=request, norms=norms, written=written, position=here, why=NO_LOGITS)
     head, deviation = _head(model, trace, stream[-1], inputs)
     if head is None:
-        return LensView(request=request, norms=norms, written=written, why=ELSEWHERE)
+        return LensView(request=request, norms=norms, written=written, position=here, why=ELSEWHERE)
     target = settle(model, trace, Aim(target=request.target)).target if request.target is not None else None
     return _read(request, model, trace, stream, head, target, norms, written, deviation, should_stop, report)
 
@@ -163,6 +174,7 @@ def _read(
         target_share=read_only(of_target),
         target_rank=read_only(rank),
         labels={id_: label_of(model, trace, id_) for id_ in ids},
+        position=answering_position(model, trace),
         deviation=deviation,
     )
 

@@ -8,6 +8,7 @@ from torch import Tensor
 from models.attention.inputs import AttentionInputs
 from models.effects.copies import Copies
 from models.forward.capture import MixEdit
+from models.forward.predictions import answering_position
 from models.protocol.errors import InputError
 from models.protocol.other_weights import Scope
 from models.protocol.values import Site, SiteRef
@@ -55,11 +56,9 @@ class Rows:
 
     def _reading_query(self) -> int:
         """Of a model that says one thing of the whole text, the token that it reads it at."""
-        model, trace = self.copies.model, self.copies.trace
-        head = model.info.class_head
-        if head is None or head.of != "text":
-            return self.position
-        return trace.last if model.info.predicting_stack == "decoder" else 0
+        head = self.copies.model.info.class_head
+        of_text = head is not None and head.of == "text"
+        return answering_position(self.copies.model, self.copies.trace) if of_text else self.position
 
     def answers(self, weights: Tensor, should_stop: ShouldStop = never) -> Tensor:
         """The model's answer with each of some rows put in: log-probabilities (copies, answers) float32.

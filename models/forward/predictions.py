@@ -17,15 +17,22 @@ from models.protocol.values import Candidate, Prediction
 
 
 def answering_position(model: Model, trace: Trace) -> int:
-    """Where a model is read when nobody says where: a masked one at its first mask, else at the last token of the text
-    itself, where there is one; any other at its last token that is no padding.
+    """Where a model is asked for its answer if nobody says where.
+
+    At the first mask of a text that has one. Else at the last token that it answers at: the one after which it goes on;
+    of a model that says something of each token the last that stands for text, and not its [SEP]. Where it says one
+    thing of the whole, at the token that it reads it at: the first of an encoder or a picture.
     """
-    info = model.info
-    if info.family == "masked" and info.class_head is None:
-        masks = [i for i, token in enumerate(trace.tokens) if token.piece == info.mask_token]
-        own = [i for i, token in enumerate(trace.tokens) if not token.special]
-        return next(iter(masks), next(reversed(own), trace.last))
-    return trace.last
+    info, tokens = model.info, trace.tokens
+    own = [i for i, token in enumerate(tokens) if not token.padding] or [0]
+    head = info.class_head
+    says_one_thing = info.family == "vision" or (head is not None and head.of in ("text", "choice"))
+    if says_one_thing:
+        return own[-1] if info.predicting_stack == "decoder" else own[0]
+    if info.family == "causal" or info.family == "seq2seq":
+        return own[-1]
+    mask = next((i for i in own if info.mask_token is not None and tokens[i].piece == info.mask_token), None)
+    return mask if mask is not None else next((i for i in reversed(own) if not tokens[i].special), own[-1])
 
 
 def answer(request: PredictionRequest, context: Context) -> PredictionView:

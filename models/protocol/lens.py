@@ -52,4 +52,5 @@ class LensView(Result):
     target_rank: np.ndarray | None = None  # (layers + 1, tokens) int: 1 is the likeliest
     labels: dict[int, str] | None = None  # of every id in `best` and `targets`
     why: str = ""
+    position: int = 0  # the one asked for, else where the model is asked for its answer
     deviation: float = 0.0  # of the last row's logits from the run's own, the largest
