@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import itertools
 import math
 from pathlib import Path
@@ -190,14 +191,26 @@ def test_snapshots_stay_within_their_bytes(tmp_path):
     assert float(snapshots.load(steps[2])["w"][0]) == steps[2]
 
 
+def break_off_writing(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    """Let every new file be broken off by `error` after ten bytes."""
+    own = Path.open
+
+    class BrokenOff(io.FileIO):
+        def write(self, content: Any) -> int:
+            super().write(bytes(content)[:10])
+            raise error
+
+    def opened(self: Path, mode: str = "r", **options: Any) -> Any:
+        return BrokenOff(self, mode) if mode == "xb" else own(self, mode, **options)
+
+    monkeypatch.setattr(Path, "open", opened)
+
+
 def test_a_full_disk_is_told_and_the_training_goes_on(tmp_path, monkeypatch):
     training = tiny(folder=tmp_path, snapshot_every="2")
     training.run(Budget(steps=2))
 
-    def full(self: Path, content: bytes) -> int:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(Path, "write_bytes", full)
+    break_off_writing(monkeypatch, OSError(errno.ENOSPC, "No space left on device"))
     outcome = training.run(Budget(steps=4))
     assert outcome.step == 6
     assert outcome.notice == (
@@ -213,12 +226,7 @@ def test_what_breaks_off_while_it_writes_leaves_no_half(tmp_path, monkeypatch):
     snapshots = Snapshots(folder)
     snapshots.put(1, {"w": torch.zeros(3)})
 
-    def broken_off(self: Path, content: bytes) -> int:
-        with self.open("wb") as file:
-            file.write(content[:10])
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Path, "write_bytes", broken_off)
+    break_off_writing(monkeypatch, KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt):
         snapshots.put(2, {"w": torch.ones(3)})
     assert [path.name for path in folder.iterdir()] == ["step-00000001.safetensors"]
