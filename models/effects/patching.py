@@ -176,7 +176,7 @@ class PatchSweep(Sweep[Unit]):
         self._other_labels = tuple(token.label for token in other.trace.tokens)
         self.stands_for = aligned(model, trace.tokens, other.trace.tokens, request.align)
         self._stack = model.info.predicting_stack
-        self._other_value = value_of(model, other.trace, self._there(other.trace))
+        self._other_value = value_of(model, other.trace, self._there(model, other.trace))
         self._places = [i for i, place in enumerate(self.stands_for) if place is not None]
         self._blocks = sublayers_of(model, copies.inputs)
         self._found = self._read(other)
@@ -238,10 +238,10 @@ class PatchSweep(Sweep[Unit]):
 
     # ----------------------------------------------------------------- the other run
 
-    def _there(self, trace: Trace) -> Settled:
+    def _there(self, model: Model, trace: Trace) -> Settled:
         """The same aim in the other run, at the place that stands for its position."""
         place = self.stands_for[self._aim.position]
-        position = answering_position(self._copies.model, trace) if place is None else place
+        position = answering_position(model, trace) if place is None else place
         return replace(self._aim, position=position)
 
     def _read(self, other: Copies) -> _Other:

@@ -77,6 +77,7 @@ class Recorder:
             keys=keys,
             causal=x.causal or looks_back,
             module=name,
+            added_keys=_added_keys(module),
         )
         if self.interventions:
             past = 0 if stack == "encoder" and self.seq2seq else self.past
@@ -174,6 +175,12 @@ def attention_forward(
 
 AttentionInterface.register(IMPLEMENTATION, attention_forward)
 AttentionMaskInterface.register(IMPLEMENTATION, mask_where_looked_at)
+
+
+def _added_keys(module: nn.Module) -> int:
+    if not isinstance(module, nn.MultiheadAttention):
+        return 0
+    return int(module.bias_k is not None) + int(module.add_zero_attn)
 
 
 @lru_cache(maxsize=4096)

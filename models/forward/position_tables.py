@@ -121,7 +121,9 @@ def reads_padding(model: Model, inputs: Mapping[str, Tensor]) -> bool:
 def _corrections(model: Model, inputs: Mapping[str, Tensor]) -> Iterator[tuple[nn.Module, Callable[..., Any]]]:
     """Modules, and forward hooks that let each read a padded text as if it were alone."""
     real = inputs.get("attention_mask")
-    if real is None or (bool(real.all()) and bool(inputs.get("decoder_attention_mask", real).all())):
+    if real is None or len(real) == 1:  # a text alone is not padded, and to ask a device is to wait for it
+        return
+    if bool(real.all()) and bool(inputs.get("decoder_attention_mask", real).all()):
         return
     if getattr(model.config, "trigram_input", False):
         table: Any = model.module.get_input_embeddings()  # type: ignore[operator]

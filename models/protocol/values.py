@@ -69,6 +69,7 @@ class Site:
     keys: int
     causal: bool = False
     module: str = ""  # its name in the model
+    added_keys: int = 0  # the last of `keys`, which are no tokens: nn.MultiheadAttention's bias of k and v, or zeros
 
     @property
     def ref(self) -> SiteRef:
@@ -101,16 +102,14 @@ class HasTokens(Protocol):
 
 
 def site_tokens(run: HasTokens, site: Site) -> tuple[tuple[Token, ...], tuple[Token, ...]]:
-    """The tokens that attend at `site` (its queries), and those that are attended to (its keys).
-
-    Keys that are no tokens come last: a bias of k and v, or zeros, that nn.MultiheadAttention adds.
-    """
+    """The tokens that attend at `site` (its queries), and those that are attended to (its keys)."""
     queries = keys = run.tokens
     if run.source:
         queries = run.source if site.stack == "encoder" else run.tokens
         keys = run.tokens if site.stack == "decoder" else run.source
-    added = range(site.keys - len(keys))
-    return queries, (*keys, *(Token(-1, "", "", 0, 0, special=True, label="⟨added⟩") for _ in added)) if added else keys
+    if site.added_keys:
+        keys = (*keys, *(Token(-1, "", "", 0, 0, special=True, label="⟨added⟩") for _ in range(site.added_keys)))
+    return queries, keys
 
 
 TILE = 256
