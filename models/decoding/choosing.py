@@ -65,12 +65,12 @@ def choose(
     """
     # one copy: what follows asks for many single numbers, and in float64, which some devices lack
     logits, ids = logits.cpu(), ids.cpu()
-    log_p = logits[0].log_softmax(dim=-1)  # (vocabulary,)
+    log_p = logits[0].double().log_softmax(dim=-1)  # (vocabulary,)
     chain = filters(settings, own)
     filtered = apply(chain, ids, logits.clone()) if chain else None
     scores = logits[0] if filtered is None else filtered.scores[0]
     # without filters what is kept is what the model says, needed in full only for a draw
-    kept = scores.softmax(dim=-1) if filtered is not None or settings.draws else None
+    kept = scores.double().softmax(dim=-1) if filtered is not None or settings.draws else None
     drawn = None
     if forced is not None:
         token = forced
