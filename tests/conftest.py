@@ -17,6 +17,7 @@ import threading
 import time
 import traceback
 from collections.abc import Generator, Iterator
+from fnmatch import fnmatchcase
 from pathlib import Path
 from types import TracebackType
 
@@ -58,6 +59,25 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_xdist_auto_num_workers() -> int:
     """For `-n auto`: each process holds torch and the included models, which is half a gigabyte or more."""
     return min(8, os.cpu_count() or 1)
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` is applied
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark `full` each case of a parametrized test that no pattern of its `short` marker matches.
+
+    A pattern is a whole id, as between the brackets, or has `*` for any characters.
+    """
+    unmatched: dict[tuple[str, str], bool] = {}
+    for item in items:
+        if (marker := item.get_closest_marker("short")) and isinstance(item, pytest.Function):
+            name = item.nodeid.removesuffix(f"[{item.callspec.id}]")
+            found = [p for p in marker.args if fnmatchcase(item.callspec.id, p)]
+            unmatched |= {(name, p): unmatched.get((name, p), True) and p not in found for p in marker.args}
+            if not found:
+                item.add_marker("full")
+    wrong = [f"{name} has no case {pattern!r}" for (name, pattern), none in unmatched.items() if none]
+    if wrong and not any("[" in argument for argument in config.args):  # all cases were collected
+        raise pytest.UsageError("\n".join(wrong))
 
 
 @pytest.hookimpl(wrapper=True)
