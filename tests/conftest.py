@@ -21,6 +21,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from types import TracebackType
 
+import hypothesis
 import pytest
 
 from explorer.missing_libraries import missing_library
@@ -49,6 +50,9 @@ call_failed = pytest.StashKey[bool]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if "not full" in config.option.markexpr:
+        hypothesis.settings.register_profile("short", max_examples=25)
+        hypothesis.settings.load_profile("short")
     # huggingface_hub reads HF_HOME once, when it is imported, so that one cannot be set test by test.
     hub = tempfile.TemporaryDirectory(prefix="attention-explorer-hub-")
     os.environ["HF_HOME"] = hub.name

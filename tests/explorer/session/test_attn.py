@@ -7,6 +7,7 @@ import json
 import os
 import zipfile
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -226,9 +227,9 @@ def packed_by(method: int) -> bytes:
         (packed({}, **{"C:x": b""}), "a file that lies outside of it"),
         (packed({}, **{"a\\b": b""}), "a file that lies outside of it"),
         (packed({}, **{f"{i}": b"" for i in range(300)}), "it holds 301 files"),
-        (bomb(40 << 20), "session.json has more than 33,554,432 bytes"),
-        (bomb(1 << 30), "session.json has more than 33,554,432 bytes"),
-        (bomb(64 << 20, "other"), "other has more than 8,388,608 bytes"),
+        (partial(bomb, 40 << 20), "session.json has more than 33,554,432 bytes"),
+        pytest.param(partial(bomb, 1 << 30), "session.json has more than 33,554,432 bytes", marks=pytest.mark.full),
+        (partial(bomb, 64 << 20, "other"), "other has more than 8,388,608 bytes"),
         (bytes((16 << 20) + 1), "it has more than 16,777,216 bytes"),
         (packed(b"[" * 1_000_000), "truncated|recursion|expected `object`"),
         (
@@ -275,7 +276,7 @@ def packed_by(method: int) -> bytes:
 )
 def test_a_hostile_file_says_what_is_wrong(content, sentence):
     with pytest.raises(ValueError, match=f"(?is){sentence}"):
-        attn.decode(content)
+        attn.decode(content() if callable(content) else content)
 
 
 def test_members_of_one_name_are_refused():

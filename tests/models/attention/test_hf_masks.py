@@ -111,6 +111,7 @@ def test_a_short_text_has_its_mask_held() -> None:
 # --------------------------------------------------------------------------- in models, as if their texts were long
 
 
+@pytest.mark.short("*-gpt2", "*-mistral", "*-gemma2", "*-gpt_oss", "*-llama4", "*-modernbert", "*-t5_encoder", "*-bart")
 @pytest.mark.usefixtures("long")
 @pytest.mark.parametrize(("family", "kind"), ALL)
 def test_every_family_equals_eager(tiny_model: TinyModel, family: str, kind: str) -> None:
@@ -137,6 +138,7 @@ EDITS: dict[str, tuple[Intervention, ...]] = {
 }
 
 
+@pytest.mark.short("gemma2-*", "mistral-one head", "bert-window", "modernbert-painted")
 @pytest.mark.parametrize("edit", EDITS)
 @pytest.mark.parametrize("kind", ["llama", "gemma2", "mistral", "bert", "modernbert"])
 def test_edited_runs_are_those_of_held_masks(
@@ -160,6 +162,7 @@ def test_edited_runs_are_those_of_held_masks(
     np.testing.assert_allclose(long.logits, short.logits, atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.short("gemma2-*", "llama4-edits1", "bart-edits2", "t5-edits0")
 @pytest.mark.parametrize("edits", [(), (Mask("window", window=5),), (Mask("blocks", window=4, head=1),)])
 @pytest.mark.parametrize("kind", [*sorted(LOCAL - {"modernbert"}), "gpt2", "bart", "t5"])
 def test_written_texts_are_the_same(
@@ -264,6 +267,7 @@ def ids(count: int) -> list[int]:
     return torch.randint(5, 100, (count,), generator=torch.Generator().manual_seed(1)).tolist()
 
 
+@pytest.mark.short("mistral")
 @pytest.mark.parametrize("long_model", ["mistral", "gemma2", "gpt_oss", "modernbert"], indirect=True)
 def test_nothing_has_as_many_elements_as_a_square(long_model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     """The run, all views of a long text, its edited run and their comparison, and the comparison with eager."""

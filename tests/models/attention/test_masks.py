@@ -182,6 +182,7 @@ EXTRAS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.short("*-all", "of two-chunks-0-*", "of one rule-window-512-*")
 @pytest.mark.parametrize("extra", EXTRAS)
 @pytest.mark.parametrize("exact", [0, attention.EXACT_KEYS])
 def test_outputs_are_those_of_the_whole_mask(

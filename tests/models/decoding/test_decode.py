@@ -71,11 +71,13 @@ def texts(model: Model) -> tuple[str, ...]:
     return ENGLISH if model.seq2seq else STORIES
 
 
+@pytest.mark.short("en-es")
 def test_greedy_writes_what_generate_writes(model):
     expected = generated(model, texts(model), num_beams=1)
     assert [written(model, text) for text in texts(model)] == expected
 
 
+@pytest.mark.short("story-gpt-1.0-2", "en-es-0.0-4")
 @pytest.mark.parametrize("width", [2, 4])
 @pytest.mark.parametrize("penalty", PENALTIES)
 def test_beam_search_writes_what_generate_writes(model, width, penalty):
@@ -85,6 +87,7 @@ def test_beam_search_writes_what_generate_writes(model, width, penalty):
     assert found == expected
 
 
+@pytest.mark.short("settings0")
 @pytest.mark.parametrize("settings", [{"repetition_penalty": 1.8}, {"no_repeat_ngram": 2}])
 def test_greedy_with_a_filter_writes_what_generate_writes(story_gpt, settings):
     theirs = {"no_repeat_ngram_size" if key == "no_repeat_ngram" else key: value for key, value in settings.items()}

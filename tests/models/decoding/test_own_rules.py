@@ -71,6 +71,7 @@ def written(model: Model, text: str, **settings: Any) -> list[int]:
     return list(list(decode(model, text, STEPS, **settings))[-1].ids)
 
 
+@pytest.mark.short("t5-*", "gpt2-*+no_repeat_ngram_size+*")
 @pytest.mark.parametrize("rules", RULES, ids=lambda rules: "+".join(rules))
 def test_greedy_writes_what_generate_writes(
     model: Model, monkeypatch: pytest.MonkeyPatch, rules: dict[str, Any]
@@ -83,6 +84,7 @@ def test_greedy_writes_what_generate_writes(
         assert found != plain or "suppress_tokens" in rules
 
 
+@pytest.mark.short("*+no_repeat_ngram_size+*")
 @pytest.mark.parametrize("rules", [RULES[0], RULES[4], RULES[-1]], ids=lambda rules: "+".join(rules))
 def test_beam_search_writes_what_generate_writes(
     model: Model, monkeypatch: pytest.MonkeyPatch, rules: dict[str, Any]
@@ -125,6 +127,7 @@ def test_decode_panel_and_python_write_the_same_and_each_rule_is_a_stage_with_it
     assert written(model, ENGLISH[0]) == expected
 
 
+@pytest.mark.short("*-forced_bos_token_id", "*-bad_words_ids")
 @pytest.mark.parametrize(
     "name",
     ["forced_bos_token_id", "suppress_tokens", "begin_suppress_tokens", "no_repeat_ngram_size", "bad_words_ids"],

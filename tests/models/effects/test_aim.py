@@ -64,6 +64,7 @@ def test_heads_are_measured_at_the_mask(story_bert: Model) -> None:
             assert heads[head] == pytest.approx(change, abs=1e-5 * float(before.abs().max()))
 
 
+@pytest.mark.full  # the functions' own tests ask each of them where it measured
 def test_all_functions_ask_at_the_same_place(story_bert: Model) -> None:
     place = answering_position(story_bert, run(story_bert, MASKED))
     assert explanations(story_bert, MASKED).aim.position == place

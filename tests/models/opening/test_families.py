@@ -58,6 +58,7 @@ def test_equals_eager(tiny_model: TinyModel, family: str, kind: str) -> None:
     assert layers == {stack.stack: stack.layers for stack in model.info.stacks}
 
 
+@pytest.mark.short("*-gpt2", "*-llama4", "*-gpt_oss", "*-modernbert", "*-bert_tagger", "*-t5", "*-marian")
 @pytest.mark.parametrize(("family", "kind"), ALL)
 def test_trust_strip_holds(tiny_model: TinyModel, family: str, kind: str) -> None:
     model = tiny_model(kind)

@@ -90,6 +90,7 @@ def treat_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
 # --------------------------------------------------------------------------- what is right stays green
 
 
+@pytest.mark.short("gpt2-bfloat16-short", "mistral-float16-long", "gemma2-bfloat16-long", "gpt_oss-float16-short", "bert-bfloat16-long", "t5-float16-short", "t5-bfloat16-long", "bart-bfloat16-short")
 @pytest.mark.parametrize("length", ["short", "long"])
 @pytest.mark.parametrize("dtype", HALF)
 @pytest.mark.parametrize("kind", KINDS)
@@ -142,6 +143,7 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str, int], 
     return made
 
 
+@pytest.mark.short("t5-bfloat16-0-8-512", "t5-float16-1-8-50", "mt5-bfloat16-2-1-512")
 @pytest.mark.parametrize(("words", "exact_keys"), [(1, 512), (8, 512), (8, 50)])  # products in either order
 @pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize("dtype", HALF)
@@ -169,6 +171,7 @@ def test_scores_that_are_not_scaled_hold(
     assert holds(found)
 
 
+@pytest.mark.short("0-short", "0-long")
 @pytest.mark.parametrize("length", ["short", "long"])
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_large_scores_of_a_long_text_hold_in_float32(
@@ -259,6 +262,7 @@ ERRORS: dict[str, tuple[Change, list[str]]] = {
 PLANTED = [(name, kind) for name, (_, kinds) in ERRORS.items() for kind in kinds]
 
 
+@pytest.mark.short("*-bfloat16-long", "*-t5-float32-short")
 @pytest.mark.parametrize("length", ["short", "long"])
 @pytest.mark.parametrize("dtype", EVERY)
 @pytest.mark.parametrize(("error", "kind"), PLANTED)
