@@ -6,7 +6,9 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,20 +20,40 @@ from models.protocol.scripts import ScriptRequest, ScriptView
 from tests.models.asking import ask
 
 _RUNNER = """
-import contextlib, io, json, socket, sys
+import contextlib, io, json, os, socket, sys, traceback
+import torch, transformers
+from transformers import AutoModel, AutoTokenizer, PreTrainedModel
 
 def refused(*_):
     raise OSError("a script must not need a network")
 
+def run(folder, path, environ):
+    os.chdir(folder)
+    os.environ.update(environ)
+    sys.path[:0] = path
+    said = {}
+    for name, code in json.load(open("scripts.json", encoding="utf-8")).items():
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            exec(compile(code, name, "exec"), {"__name__": "__main__"})
+        said[name] = out.getvalue()
+    json.dump(said, open("said.json", "w", encoding="utf-8"))
+
 socket.socket.connect = refused
-said = {}
-for name, code in json.load(open(sys.argv[1], encoding="utf-8")).items():
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out):
-        exec(compile(code, name, "exec"), {"__name__": "__main__"})
-    said[name] = out.getvalue()
-json.dump(said, open(sys.argv[2], "w", encoding="utf-8"))
+for line in sys.stdin:
+    child = os.fork()
+    if not child:
+        asked = json.loads(line)
+        try:
+            run(**asked)
+        except BaseException:
+            with open(asked["folder"] + "/error", "w", encoding="utf-8") as file:
+                traceback.print_exc(file=file)
+            os._exit(1)
+        os._exit(0)
+    print(os.waitpid(child, 0)[1], flush=True)
 """
+"""Forks a process for each dictionary of scripts, so that torch and transformers are imported once."""
 
 
 class Line(NamedTuple):
@@ -40,6 +62,14 @@ class Line(NamedTuple):
     name: str
     computed: float
     shown: float
+
+
+def few_first(every: Iterable[str], *few: str) -> pytest.MarkDecorator:
+    """Gives a test `kinds`: the `few` that run with the other tests, and the rest of `every`, which run in full."""
+    rest = [kind for kind in every if kind not in few]
+    return pytest.mark.parametrize(
+        "kinds", [pytest.param(few, id="few"), pytest.param(rest, id="rest", marks=pytest.mark.full)]
+    )
 
 
 def script(engine: Engine, request: Request) -> str:
@@ -63,17 +93,35 @@ def printed(scripts: Mapping[str, str], folder: Path, own_classes: bool = False)
 
     With `own_classes` they may import this program's own classes.
     """
-    given, said = folder / "scripts.json", folder / "said.json"
-    given.write_text(json.dumps(dict(scripts)), encoding="utf-8")
+    (folder / "scripts.json").write_text(json.dumps(dict(scripts)), encoding="utf-8")
+    runner = _runner()
+    assert runner.stdin is not None
+    assert runner.stdout is not None
+    path = [*([str(Path(__file__).parents[3])] if own_classes else []), str(folder)]
+    print(json.dumps({"folder": str(folder), "path": path, "environ": _environ()}), file=runner.stdin, flush=True)
+    status, error = runner.stdout.readline(), folder / "error"
+    assert status == "0\n", error.read_text(encoding="utf-8")[-3000:] if error.exists() else f"it crashed: {status}"
+    said = json.loads((folder / "said.json").read_text(encoding="utf-8"))
+    return {name: read(text) for name, text in said.items()}
+
+
+def _environ() -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    if own_classes:
-        kept["PYTHONPATH"] = str(Path(__file__).parents[3])
-    kept |= {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", _RUNNER, str(given), str(said)], cwd=folder, env=kept, capture_output=True, text=True
+    return kept | {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+
+
+@cache
+def _runner() -> subprocess.Popen[str]:
+    """Started once; it ends with this process, which holds the other end of its pipe."""
+    return subprocess.Popen(
+        [sys.executable, "-c", _RUNNER],
+        cwd=tempfile.gettempdir(),
+        env=_environ(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
     )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return {name: read(text) for name, text in json.loads(said.read_text(encoding="utf-8")).items()}
 
 
 def left_by(code: str) -> dict[str, Any]:

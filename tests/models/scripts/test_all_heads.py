@@ -29,7 +29,7 @@ from models.protocol.values import SiteRef
 from tests.models import textbook_folders, tiny, tiny_vision
 from tests.models.asking import ask, failure_of, opened
 from tests.models.eager import attentions
-from tests.models.scripts.running import Line, left_by, printed, script
+from tests.models.scripts.running import Line, few_first, left_by, printed, script
 from tests.models.training_folders import trained
 
 TOLERANCE = 1e-6  # float32, added in another order
@@ -84,9 +84,10 @@ def check_images(code: str, ran: Ran, view: AtlasView) -> None:
         assert np.isnan(view.images[i, :, rows:]).all()
 
 
-def test_the_thumbnails_of_every_family(tiny_folder, tmp_path: Path) -> None:
+@few_first(FAMILIES, "gpt2", "gemma2", "bert", "marian")
+def test_the_thumbnails_of_every_family(tiny_folder, tmp_path: Path, kinds) -> None:
     scripts = {}
-    for kind in FAMILIES:
+    for kind in kinds:
         target = "to the park" if kind in ("t5", "bart", "marian") else None
         engine, ran = started(str(tiny_folder(kind)), prompt=tiny.SENTENCE, target=target)
         request = AtlasRequest(run=2, size=48)
@@ -126,6 +127,7 @@ def by_hand(weights: np.ndarray, size: int, pooling: str) -> np.ndarray:
     return found
 
 
+@pytest.mark.full
 def test_of_a_long_text_the_squares_are_pooled_as_in_the_panel(tmp_path: Path) -> None:
     engine, ran = started("story-gpt", prompt=" ".join([tiny.SENTENCE] * 14))
     scripts = {}
@@ -138,6 +140,7 @@ def test_of_a_long_text_the_squares_are_pooled_as_in_the_panel(tmp_path: Path) -
     check(printed(scripts, tmp_path))
 
 
+@pytest.mark.full
 def test_batches_textbook_recurrent_models_and_pictures(tiny_folder, tmp_path: Path) -> None:
     texts = ("Tom went to the park.", "Anna", "The black cat is sleeping on the table")
     started_with = {
@@ -177,6 +180,7 @@ EDITS: dict[str, tuple[Intervention, ...]] = {
 }
 
 
+@pytest.mark.full
 def test_interventions_on_attention_are_put_into_the_models_own(tiny_folder, tmp_path: Path) -> None:
     """Of the whole default text, whose queries and keys would be too many to be written out in a larger model."""
     scripts = {}
@@ -202,6 +206,7 @@ def test_interventions_on_attention_are_put_into_the_models_own(tiny_folder, tmp
     check(printed(scripts, tmp_path))
 
 
+@pytest.mark.full
 def test_interventions_on_a_textbook_transformer(tmp_path: Path) -> None:
     scripts = {}
     for name in ("encoder-decoder", "llama-like", "t5-like"):
@@ -213,6 +218,7 @@ def test_interventions_on_a_textbook_transformer(tmp_path: Path) -> None:
     check(printed(scripts, tmp_path, own_classes=True))
 
 
+@pytest.mark.full
 def test_other_edits_are_computed_from_queries_and_keys(tiny_folder, tmp_path: Path) -> None:
     scripts = {}
     first = SiteRef("decoder", 0)
@@ -236,6 +242,7 @@ def test_other_edits_are_computed_from_queries_and_keys(tiny_folder, tmp_path: P
     check(printed(scripts, tmp_path))
 
 
+@pytest.mark.full
 def test_a_step_of_a_training_is_that_step(tmp_path: Path) -> None:
     """Of a textbook transformer, whose folder opens as the end, and of a recurrent model, whose snapshot is read."""
     scripts, images = {}, {}
@@ -253,6 +260,7 @@ def test_a_step_of_a_training_is_that_step(tmp_path: Path) -> None:
     check(printed(scripts, tmp_path, own_classes=True))
 
 
+@pytest.mark.full
 def test_what_was_written_after_the_text_is_read_along(tiny_folder, tmp_path: Path) -> None:
     scripts = {}
     for kind, prompt in (("gpt2", "Tom and Anna went"), ("bert", "Tom [MASK] to the [MASK].")):
@@ -263,6 +271,7 @@ def test_what_was_written_after_the_text_is_read_along(tiny_folder, tmp_path: Pa
     check(printed(scripts, tmp_path))
 
 
+@pytest.mark.full
 def test_choices_are_one_question(tiny_folder, tmp_path: Path) -> None:
     choices = Batch((Pair("Tom went", "to the park"), Pair("Tom went", "home")), shown=1)
     engine, ran = started(str(tiny_folder("bert_choice")), prompt=choices)
@@ -271,6 +280,7 @@ def test_choices_are_one_question(tiny_folder, tmp_path: Path) -> None:
     check(printed({"choice": code}, tmp_path))
 
 
+@pytest.mark.full
 def test_a_model_that_was_handed_over(tiny_folder, tmp_path: Path) -> None:
     folder = tiny_folder("llama")
     module = transformers.AutoModelForCausalLM.from_pretrained(folder)
@@ -308,9 +318,10 @@ def check_scores(code: str, ran: Ran, view: WhichHeadsView) -> None:
     np.testing.assert_allclose(left["even"].numpy(), view.even[rows], atol=TOLERANCE)
 
 
-def test_every_pattern(tiny_folder, tmp_path: Path) -> None:
+@few_first(("gpt2", "gemma2", "bert", "modernbert", "marian"), "gpt2")
+def test_every_pattern(tiny_folder, tmp_path: Path, kinds) -> None:
     scripts = {}
-    for kind in ("gpt2", "gemma2", "bert", "modernbert", "marian"):
+    for kind in kinds:
         target = "to the park, to" if kind == "marian" else None
         engine, ran = started(str(tiny_folder(kind)), prompt=AGAIN, target=target)
         for role in PATTERNS:
@@ -345,6 +356,7 @@ def test_a_pattern_by_hand(tiny_model, tiny_folder) -> None:
         np.testing.assert_allclose(scores.numpy(), np.mean(shares, axis=0), atol=1e-6)
 
 
+@pytest.mark.full
 def test_cells_rows_columns_and_painted_cells(tiny_folder, tmp_path: Path) -> None:
     scripts = {}
     for kind in ("llama", "mistral", "marian"):

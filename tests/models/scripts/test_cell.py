@@ -17,7 +17,7 @@ from models.scripts.as_pytorch import answer
 from models.views.cell import cell_view
 from tests.models import textbook_folders, tiny
 from tests.models.asking import ask, failure_of, forward
-from tests.models.scripts.running import Line, printed
+from tests.models.scripts.running import Line, few_first, printed
 
 TOLERANCE = 1e-6  # of the largest number of a script: the same float32 numbers, added in another order
 
@@ -62,17 +62,19 @@ def check(found: dict[str, list[Line]], shown: Shown) -> None:
             assert line.computed == pytest.approx(line.shown, abs=TOLERANCE * largest), (name, line)
 
 
-def test_every_family(tiny_model, tmp_path: Path) -> None:
+@few_first(FAMILIES, "gpt2", "gemma2", "gpt_oss", "bert", "t5")
+def test_every_family(tiny_model, tmp_path: Path, kinds) -> None:
     scripts: Scripts = {}
     shown: Shown = {}
-    for kind in FAMILIES:
+    for kind in kinds:
         more, wanted = scripts_of(tiny_model(kind), kind)
         scripts |= more
         shown |= wanted
     check(printed(scripts, tmp_path), shown)
-    assert len(scripts) > 2 * len(FAMILIES)
+    assert len(scripts) > 2 * len(kinds)
 
 
+@pytest.mark.full
 def test_shipped_checkpoints(tmp_path: Path) -> None:
     scripts: Scripts = {}
     shown: Shown = {}
@@ -86,6 +88,7 @@ def test_shipped_checkpoints(tmp_path: Path) -> None:
     assert {name.split()[0] for name in written} == {"story-gpt", "story-bert", "en-es"}  # W_O is loaded
 
 
+@pytest.mark.full
 def test_the_textbook_transformer_is_computed_by_its_own_lines(tmp_path: Path) -> None:
     scripts: Scripts = {}
     shown: Shown = {}
@@ -103,6 +106,7 @@ def test_the_textbook_transformer_is_computed_by_its_own_lines(tmp_path: Path) -
     check(printed(scripts, tmp_path), shown)
 
 
+@pytest.mark.full
 def test_interventions_are_in_the_script(tiny_model, tmp_path: Path) -> None:
     model = tiny_model("llama")
     scripts, shown = scripts_of(model, "edited", Scale(0.5), Mask("window", window=3))
@@ -110,6 +114,7 @@ def test_interventions_are_in_the_script(tiny_model, tmp_path: Path) -> None:
     check(printed(scripts, tmp_path), shown)
 
 
+@pytest.mark.full
 def test_of_a_long_row_the_other_keys_are_one_number(tiny_model, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr("models.scripts.cell.MOST_KEYS", 0)
     scripts: Scripts = {}
@@ -132,6 +137,7 @@ def test_the_engine_answers(gpt) -> None:
     assert stale.stale
 
 
+@pytest.mark.full
 def test_of_a_long_row_of_additive_scores_too(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr("models.scripts.cell.MOST_KEYS", 0)
     switches = textbook_folders.KINDS["additive"]

@@ -131,6 +131,7 @@ def test_every_figure_by_transformers_alone(tiny_model: TinyModel, lines: Path, 
     check(scripts, tmp_path)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("asked", [role.name for role in PATTERNS] + ["word:ball"])
 def test_every_question(story_gpt: Model, lines: Path, tmp_path: Path, asked: str) -> None:
     view = read_corpus(story_gpt, lines, attends_to=asked)
@@ -147,6 +148,7 @@ def test_every_question(story_gpt: Model, lines: Path, tmp_path: Path, asked: st
     assert {line.shown for line in found["hit 0"]} == {hits[0].weight, hits[0].score, float(scores[head])}
 
 
+@pytest.mark.full
 def test_pairs_and_translations(tiny_model: TinyModel, table: Path, lines: Path, tmp_path: Path) -> None:
     scripts = scripts_of("pair", tiny_model("bert"), table, SiteRef("encoder", 1), "special")
     assert "segments" in scripts["pair map"]
@@ -158,6 +160,7 @@ def test_pairs_and_translations(tiny_model: TinyModel, table: Path, lines: Path,
     check(scripts, tmp_path)
 
 
+@pytest.mark.full
 def test_what_transformers_cannot_say_is_run_by_this_program(
     tiny_model: TinyModel, lines: Path, tmp_path: Path
 ) -> None:
@@ -180,6 +183,7 @@ def test_what_transformers_cannot_say_is_run_by_this_program(
     check(scripts, tmp_path, own_classes=True)
 
 
+@pytest.mark.full
 def test_a_recurrent_model(tmp_path: Path) -> None:
     path = tmp_path / "dates.tsv"
     path.write_text("3 May 2001\t2001-05-03\n4 June 1999\t1999-06-04\n")
@@ -190,6 +194,7 @@ def test_a_recurrent_model(tmp_path: Path) -> None:
     check({name: code_of(model, view, site, 0, figure) for name, figure in figures.items()}, tmp_path, own_classes=True)
 
 
+@pytest.mark.full
 def test_more_texts_than_a_script_lists_are_read_from_their_file(
     tiny_model: TinyModel, lines: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -203,6 +208,7 @@ def test_more_texts_than_a_script_lists_are_read_from_their_file(
     check(scripts | more, tmp_path, own_classes=True)
 
 
+@pytest.mark.full
 def test_what_cannot_be_had_again_is_said(tiny_model: TinyModel, lines: Path, tmp_path: Path) -> None:
     model = tiny_model("gpt2")
     rows_of = model.encode(TEXTS[0]).tokens[1].word

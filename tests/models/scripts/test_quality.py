@@ -51,6 +51,7 @@ def said(code: str, folder: Path) -> dict[str, Line]:
     return {line.name: line for line in lines}
 
 
+@pytest.mark.full
 def test_every_score_of_a_length_by_every_model(pairs: str, tmp_path: Path) -> None:
     view = measure([*RECURRENT, "en-es"], pairs)
     for place, bin_ in enumerate(view.bins):
@@ -66,6 +67,7 @@ def test_every_score_of_a_length_by_every_model(pairs: str, tmp_path: Path) -> N
     assert 0 < sum(exact) < 4 * len(view.models)  # some are right and some are not
 
 
+@pytest.mark.full
 def test_a_decoder_with_more_layers_than_its_encoder(pairs: str, tmp_path: Path) -> None:
     """For whose cache transformers' own generate makes too little room."""
     model = translators.opened(tmp_path, "t5")
@@ -83,6 +85,7 @@ def test_dates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert lines[f"{view.models[0]}, right, of {view.bins[1].sentences}"].shown == view.bins[1].scores[0].exact
 
 
+@pytest.mark.full
 def test_of_too_many_sentences_the_one_that_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("models.quality.measurement.DATES", 40)
     view = measure(["dates-luong"])

@@ -83,6 +83,7 @@ def scripts_of(engine: Engine, roles: list[str], probe: str = "") -> dict[str, s
     return found
 
 
+@pytest.mark.full
 def test_every_role_of_a_causal_model(tmp_path: Path) -> None:
     """On the sentences that come along, with their dependency edges."""
     scripts = scripts_of(opened("story-gpt"), [role.name for role in ROLES])
@@ -92,6 +93,7 @@ def test_every_role_of_a_causal_model(tmp_path: Path) -> None:
     check(printed(few, tmp_path))
 
 
+@pytest.mark.full
 def test_families_on_a_file_of_texts(tiny_folder, lines: str, tmp_path: Path) -> None:
     """Windows, chunks, soft caps, weights alone."""
     scripts: dict[str, str] = {}
@@ -111,6 +113,7 @@ def test_two_sides(tiny_folder, lines: str, tmp_path: Path) -> None:
     check(printed(scripts, tmp_path))
 
 
+@pytest.mark.full
 def test_recurrent_and_textbook_models(lines: str, tmp_path: Path) -> None:
     folder = textbook_folders.write_folder(tmp_path / "textbook", **textbook_folders.KINDS["llama-like"])
     (tmp_path / "letters.txt").write_text("abcabcab\nxyzxy\n", encoding="utf-8")
@@ -122,6 +125,7 @@ def test_recurrent_and_textbook_models(lines: str, tmp_path: Path) -> None:
     check(printed(scripts, tmp_path, own_classes=True))
 
 
+@pytest.mark.full
 def test_pictures(tmp_path: Path) -> None:
     folder = tiny_vision.save("vit", tmp_path / "vit")
     scripts = scripts_of(opened(str(folder)), ["self", "first", "positional", "breadth"])

@@ -51,7 +51,7 @@ def covers(name: str) -> str:
     return text
 
 
-@pytest.mark.parametrize("text", [tiny.SENTENCE, ODD])
+@pytest.mark.parametrize("text", [pytest.param(tiny.SENTENCE, marks=pytest.mark.full), ODD])
 def test_every_kind_of_tokenizer(tiny_folder, tmp_path: Path, text: str) -> None:
     kinds = ("gpt2", "llama", "bert", "roberta", "modernbert", "deberta_v2", "t5", "bart", "marian", "t5_encoder")
     found = {kind: script_of(opened(str(tiny_folder(kind))), prompt=text, target=_target(kind)) for kind in kinds}
@@ -70,6 +70,7 @@ def _target(kind: str) -> str | None:
     return "to the café" if kind in ("t5", "bart", "marian") else None
 
 
+@pytest.mark.full
 def test_shipped_checkpoints_with_what_the_model_wrote(tmp_path: Path) -> None:
     found = {
         "story-gpt": script_of(opened("story-gpt"), prompt=tiny.SENTENCE),
@@ -87,6 +88,7 @@ def test_shipped_checkpoints_with_what_the_model_wrote(tmp_path: Path) -> None:
             assert said.computed == len(ran.written)
 
 
+@pytest.mark.full
 def test_a_blank_that_was_put_after_an_added_token(tmp_path: Path) -> None:
     folder = tiny.save("roberta", tmp_path / "roberta")
     tiny.first_space().save_pretrained(folder)
@@ -98,6 +100,7 @@ def test_a_blank_that_was_put_after_an_added_token(tmp_path: Path) -> None:
     assert said == [token.text for token in ran.tokens]
 
 
+@pytest.mark.full
 def test_pairs_batches_and_conversations(tiny_folder, tmp_path: Path) -> None:
     gpt, bert, marian = (opened(str(tiny_folder(kind))) for kind in ("gpt2", "bert", "marian"))
     texts = ("Tom went to the park.", "Anna", "The black cat is sleeping on the table")
@@ -124,12 +127,14 @@ def test_pairs_batches_and_conversations(tiny_folder, tmp_path: Path) -> None:
     assert segment.computed == sum(token.segment for token in found["pair"][1].tokens)
 
 
+@pytest.mark.full
 def test_a_tokenizer_in_a_gguf_file(tiny_folder, tmp_path: Path) -> None:
     code, ran = script_of(opened(str(gguf_of(tiny_folder("llama"), tmp_path / "tiny.gguf"))), prompt=tiny.SENTENCE)
     assert "gguf_file='tiny.gguf'" in code
     check(printed({"gguf": code}, tmp_path)["gguf"], ran)
 
 
+@pytest.mark.full
 def test_textbook_tokenizers(tmp_path: Path) -> None:
     found = {}
     for name in ("encoder-decoder", "decoder", "encoder"):
@@ -142,6 +147,7 @@ def test_textbook_tokenizers(tmp_path: Path) -> None:
         check(lines[name], ran)
 
 
+@pytest.mark.full
 def test_pictures(tmp_path: Path) -> None:
     colours = np.random.default_rng(1).integers(0, 255, (37, 51, 3), dtype=np.uint8)
     Image.fromarray(colours).save(tmp_path / "colours.png")
@@ -176,6 +182,7 @@ def test_a_tokenizer_of_another_program_is_said(tiny_folder) -> None:
     adopted.release()
 
 
+@pytest.mark.full
 def test_a_long_text_is_told_in_lines_that_can_be_read(tmp_path: Path) -> None:
     text = " ".join([tiny.SENTENCE] * 4)
     code, ran = script_of(opened("story-gpt"), prompt=text)

@@ -27,7 +27,7 @@ from models.protocol.values import SiteRef
 from models.scripts.loading import why_not_loaded
 from tests.models import lora, textbook_folders
 from tests.models.asking import ask, failure_of, opened
-from tests.models.scripts.running import Line, printed
+from tests.models.scripts.running import Line, few_first, printed
 from tests.models.training_folders import trained
 
 TOLERANCE = 1e-6  # of the largest number that a script prints
@@ -83,9 +83,10 @@ def run_all(both: dict[str, Compared], folder: Path, own_classes: bool) -> None:
     check(found, {name: view for name, (_, view) in both.items()})
 
 
-def test_two_texts_by_transformers_alone(tiny_folder: Callable[[str], Path], tmp_path: Path) -> None:
+@few_first(KINDS, "gpt2", "gemma2", "bart")
+def test_two_texts_by_transformers_alone(tiny_folder: Callable[[str], Path], tmp_path: Path, kinds: list[str]) -> None:
     both: dict[str, Compared] = {}
-    for kind in KINDS:
+    for kind in kinds:
         engine = opened(str(tiny_folder(kind)))
         model = engine.workspace.model
         assert model is not None
@@ -100,6 +101,7 @@ def test_two_texts_by_transformers_alone(tiny_folder: Callable[[str], Path], tmp
     assert min(changed) > 1e-4
 
 
+@pytest.mark.full
 def test_two_checkpoints(tiny_folder: Callable[[str], Path], tmp_path: Path) -> None:
     """Other heads, other tokenizers, another kind of attention, another thing that is said."""
     both: dict[str, Compared] = {}
@@ -113,12 +115,14 @@ def test_two_checkpoints(tiny_folder: Callable[[str], Path], tmp_path: Path) -> 
     run_all(both, tmp_path, own_classes=False)
 
 
+@pytest.mark.full
 def test_two_heads_of_one_run_are_run_once(gpt: Engine, tmp_path: Path) -> None:
     both = {"heads": compared(gpt, RunInputs(HERE), None, other_site=SiteRef("decoder", 2), other_head=4)}
     assert both["heads"][0].count("out = model(") == 1
     run_all(both, tmp_path, own_classes=False)
 
 
+@pytest.mark.full
 def test_interventions_are_in_the_script(tiny_folder: Callable[[str], Path], tmp_path: Path) -> None:
     """Of either run, of any kind; the other is transformers' own."""
     painted = Mask("painted", cells=((3, 1), (5, 2, False)), site=("decoder", 1), head=1)  # type: ignore[arg-type]
@@ -139,6 +143,7 @@ def test_interventions_are_in_the_script(tiny_folder: Callable[[str], Path], tmp
     run_all(both, tmp_path, own_classes=True)
 
 
+@pytest.mark.full
 def test_what_transformers_cannot_run_is_run_by_this_program(
     tiny_folder: Callable[[str], Path], tmp_path: Path
 ) -> None:
@@ -162,6 +167,7 @@ def test_what_transformers_cannot_run_is_run_by_this_program(
     run_all(both, tmp_path, own_classes=True)
 
 
+@pytest.mark.full
 @pytest.mark.filterwarnings("ignore:.is_gradient_checkpointing. is deprecated:FutureWarning")
 def test_with_an_adapter_and_without(tiny_folder: Callable[[str], Path], tmp_path: Path) -> None:
     folder = lora.save("gpt2", tiny_folder("gpt2"), tmp_path / "tuned")
@@ -173,6 +179,7 @@ def test_with_an_adapter_and_without(tiny_folder: Callable[[str], Path], tmp_pat
     run_all(both, tmp_path, own_classes=True)
 
 
+@pytest.mark.full
 def test_a_long_map_is_compared_where_it_is_in_view(tiny_folder, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr("models.protocol.values.LARGEST_WHOLE", 8)
     engine = opened(str(tiny_folder("gpt2")))
@@ -196,6 +203,7 @@ def test_what_no_script_can_open_is_said(tiny_model: Callable[[str], Model]) -> 
         model.info = kept
 
 
+@pytest.mark.full
 def test_a_step_of_a_training_is_not_opened_as_its_end(tmp_path: Path) -> None:
     folder = tmp_path / "trained"
     trained(folder)

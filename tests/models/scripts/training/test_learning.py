@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import astuple, replace
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -85,46 +87,61 @@ ASKED = {
 }
 
 
+FEW = ("dates", "decoder", "bahdanau", "text")
+"""What runs with the other tests."""
+
+
 @pytest.fixture(scope="module")
-def every(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Case]:
-    """All of them, their scripts run in one process."""
-    folder, made = tmp_path_factory.mktemp("scripts"), {}
-    for name, asked in ASKED.items():
-        training, request = trained(asked, folder / "model" if name == LONG else None)
-        if name == CLOCK:  # how many steps it takes is for the computer's speed to say
-            request = replace(request, points=request.points[:3])
-        made[name] = (training, request, learning_script(request).code())
-    found = printed({name: code for name, (_, _, code) in made.items()}, folder, own_classes=True)
-    return {name: Case(*made[name], found[name]) for name in made}
+def every(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Case]:
+    """A training and what its script prints, by name; the few and the rest run in one process each."""
+    folder = tmp_path_factory.mktemp("scripts")
+
+    @cache
+    def run_together(few: bool) -> dict[str, Case]:
+        made = {}
+        for name in ASKED:
+            if (name in FEW) == few:
+                training, request = trained(ASKED[name], folder / "model" if name == LONG else None)
+                if name == CLOCK:  # how many steps it takes is for the computer's speed to say
+                    request = replace(request, points=request.points[:3])
+                made[name] = (training, request, learning_script(request).code())
+        found = printed({name: code for name, (_, _, code) in made.items()}, folder, own_classes=True)
+        return {name: Case(*made[name], found[name]) for name in made}
+
+    return lambda name: run_together(name in FEW)[name]
 
 
+@pytest.mark.short(*FEW)
 @pytest.mark.parametrize("name", [name for name in ASKED if name != CLOCK])
-def test_it_learns_as_it_does_in_the_window(every: dict[str, Case], name: str) -> None:
+def test_it_learns_as_it_does_in_the_window(every: Callable[[str], Case], name: str) -> None:
     """Each number that is said to be on screen is the training's, and the script comes by it too."""
-    training = every[name].training
+    case = every(name)
+    training = case.training
     first, last = training.held_out
     figures = [(found.loss, found.tokens_right, found.sequences_right) for found in (first, last)]
     shown = [*figures[0], *(point.loss for point in training.points), *figures[1]]
-    assert [line.shown for line in every[name].lines] == shown
-    for line in every[name].lines:
+    assert [line.shown for line in case.lines] == shown
+    for line in case.lines:
         assert line.computed == pytest.approx(line.shown, abs=TOLERANCE), line
 
 
-def test_by_the_clock_the_first_steps_are_the_same(every: dict[str, Case]) -> None:
-    lines = every[CLOCK].lines
-    assert [line.shown for line in lines[3:]] == [point.loss for point in list(every[CLOCK].training.points)[:3]]
+@pytest.mark.full
+def test_by_the_clock_the_first_steps_are_the_same(every: Callable[[str], Case]) -> None:
+    lines = every(CLOCK).lines
+    assert [line.shown for line in lines[3:]] == [point.loss for point in list(every(CLOCK).training.points)[:3]]
     for line in lines:
         assert line.computed == pytest.approx(line.shown, abs=TOLERANCE), line
 
 
-def test_rows_are_made_by_lines_that_are_in_the_script(every: dict[str, Case]) -> None:
-    assert "def date_pair(" in every["dates"].code
-    assert not any("from models.training" in case.code for case in every.values())
+def test_rows_are_made_by_lines_that_are_in_the_script(every: Callable[[str], Case]) -> None:
+    assert "def date_pair(" in every("dates").code
+    assert not any("from models.training" in every(name).code for name in FEW)
 
 
-def test_a_long_text_is_read_from_the_folder_of_the_training(every: dict[str, Case]) -> None:
-    assert len(every[LONG].code) < 10_000
-    request = replace(every[LONG].request, folder="", points=(), held_out=())
+@pytest.mark.full
+def test_a_long_text_is_read_from_the_folder_of_the_training(every: Callable[[str], Case]) -> None:
+    assert len(every(LONG).code) < 10_000
+    request = replace(every(LONG).request, folder="", points=(), held_out=())
     sentence = failure_of(Engine(), ScriptRequest(of=request)).sentence
     assert "characters, too many for a script. Press Train" in sentence
 
@@ -143,6 +160,7 @@ def test_what_came_after_another_ending_is_not_said_to_be_the_scripts() -> None:
     assert repr(training.held_out[-1].loss) not in code
 
 
+@pytest.mark.full
 def test_one_that_has_not_begun_can_be_run(tmp_path: Path) -> None:
     asked = Asked("copy:3", tuple(TINY.items()), seconds=None, steps=2)
     view = ask(Engine(), ScriptRequest(of=TrainingOnScreen(asked=asked)))
