@@ -175,6 +175,7 @@ def test_a_head_that_is_out_of_the_run_may_have_any_weights(story_gpt: Model, fe
     assert view.blocked is None
 
 
+@pytest.mark.full
 def test_weights_of_cross_attention_and_of_a_picture(en_es: Model, few_steps: None) -> None:
     view = other_weights(en_es, "The cat sleeps.", ("cross", 3), 0, written="El gato")
     assert view.observed.shape[1] == len(en_es.tokenize("The cat sleeps."))
@@ -235,6 +236,7 @@ def test_where_there_can_be_none_it_is_said() -> None:
     assert "There is no position 99" in failure.sentence
 
 
+@pytest.mark.full
 def test_few_copies_at_once_find_what_many_do(
     story_gpt: Model, few_steps: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

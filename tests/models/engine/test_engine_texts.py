@@ -45,6 +45,7 @@ ENDINGS = {
 }
 
 
+@pytest.mark.short("2-*")
 @pytest.mark.parametrize("ending", ENDINGS.values(), ids=ENDINGS)
 @pytest.mark.parametrize("room", [0, 1, 2, 3, 4])
 def test_cut_keeps_what_fits(gpt: Engine, story_gpt: Model, ending: str, room: int) -> None:

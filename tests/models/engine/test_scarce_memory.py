@@ -50,6 +50,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("room", ["20", "75", "100"])
 def test_a_checkpoint_that_does_not_fit(told: dict[str, Any], room: str) -> None:
     """Wherever it runs out: when the file is mapped, when it is mapped again, when the weights are made."""
@@ -62,6 +63,7 @@ def test_a_checkpoint_that_does_not_fit(told: dict[str, Any], room: str) -> None
     assert told["load leaves open"]
 
 
+@pytest.mark.full
 def test_a_text_whose_run_does_not_fit(told: dict[str, Any]) -> None:
     text = told["text"]
     assert text["sentence"].startswith("There is not enough memory for this. Shorten the text")

@@ -71,6 +71,7 @@ for reference, options in {opened!r}:
 """
 
 
+@pytest.mark.full
 @pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")  # of peft
 def test_a_folder_named_as_a_package_is_not_taken_for_it(tmp_path: Path, tiny_folder: TinyFolder) -> None:
     """As where somebody keeps GGUF files in a folder called gguf."""

@@ -26,6 +26,7 @@ def told_of_cards(monkeypatch: pytest.MonkeyPatch, first: int, second: int) -> N
     monkeypatch.setattr("transformers.integrations.accelerate.get_max_memory", lambda _asked=None: cards)
 
 
+@pytest.mark.full
 def test_a_model_spread_over_two_cards_and_the_cpu_answers_the_same(monkeypatch, tmp_path):
     """What fits on neither card is kept aside on the CPU until it runs."""
     told_of_cards(monkeypatch, 16_000_000, 9_000_000)

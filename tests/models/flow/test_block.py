@@ -29,6 +29,7 @@ def _view(context, stack: str, layer: int) -> BlockView:
     return answer(request(stack, layer, POSITION), context)
 
 
+@pytest.mark.short("gpt2", "gemma2", "gpt_oss", "bert", "modernbert", "t5", "bart")
 @pytest.mark.parametrize("kind", FAMILIES)
 def test_every_box_is_what_hooks_saw(tiny_model, kind):
     model = tiny_model(kind)

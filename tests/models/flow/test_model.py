@@ -37,6 +37,7 @@ def modules_of(blocks: Blocks, layer: int) -> dict[str, str]:
     return {part: f"{block}.{name}" for part, name in parts.items() if name}
 
 
+@pytest.mark.short("gpt2", "gemma2", "gpt_oss", "bert", "modernbert", "t5", "bart")
 @pytest.mark.parametrize("kind", FAMILIES)
 def test_what_each_block_writes_is_what_hooks_saw(tiny_model, kind):
     model = tiny_model(kind)

@@ -99,6 +99,17 @@ def both_sides(kinds: Iterable[str]) -> list[tuple[str, PaddingSide]]:
     return [(kind, side) for kind in kinds for side in SIDES if side == "right" or kind not in COUNT_PADDING]
 
 
+@pytest.mark.short(
+    "gpt2-left",
+    "mistral-right",
+    "gemma2-left",
+    "gpt_oss-right",
+    "bert-right",
+    "modernbert-left",
+    "t5-right",
+    "bart-right",
+    "xlnet-left",
+)
 @pytest.mark.parametrize(("kind", "side"), both_sides(KINDS))
 def test_equals_eager_on_the_tokenizers_own_batch(tiny_model: TinyModel, kind: str, side: PaddingSide) -> None:
     model = with_padding(tiny_model(kind))
@@ -136,6 +147,7 @@ FIRSTS = ["Tom and Anna went to the park.", "She sang", "The cat"]
 SECONDS = ["Anna gave the ball to Tom", "It was a very old song, and everybody knew it", "It ran"]
 
 
+@pytest.mark.short("bert-right", "t5-left", "xlnet-left", "bart-right")
 @pytest.mark.parametrize(("kind", "side"), both_sides([*SEGMENTED, *SEPARATED]))
 def test_pairs_equal_eager_on_the_tokenizers_own_batch(tiny_model: TinyModel, kind: str, side: PaddingSide) -> None:
     model = with_padding(tiny_model(kind))
@@ -197,6 +209,18 @@ def test_no_text_attends_to_padding_and_padding_changes_nothing(
         assert all(token.special and token.start == token.end for token in trace.tokens if token.padding)
 
 
+@pytest.mark.short(
+    "gpt2-left",
+    "mistral-right",
+    "gemma2-left",
+    "gpt_oss-right",
+    "bert-right",
+    "modernbert-left",
+    "t5-left",
+    "bart-right",
+    "xlnet-left",
+    "gpt2_classifier-left",
+)
 @pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize("kind", [*KINDS, *HEADS_OF_TEXTS])
 def test_each_text_is_read_as_if_alone(
@@ -326,6 +350,7 @@ def test_traces_are_views_of_the_same_tensors(tiny_model: TinyModel) -> None:
     assert traces[0].nbytes == traces[2].nbytes
 
 
+@pytest.mark.short("gpt2-left", "gemma2-right", "bert-right", "t5-left")
 @pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize("kind", ["gpt2", "gemma2", "gpt_oss", "llama4", "bert", "modernbert", "t5", "bart", "bloom"])
 def test_strip_holds_for_each_text_and_turns_red_for_another(

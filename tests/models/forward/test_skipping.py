@@ -288,6 +288,7 @@ PARTS = [
 ]
 
 
+@pytest.mark.short("gpt2-*", "gemma2-norm*", "bert-norm2", "t5-cross", "t5-mlp", "falcon-norm1", "bloom-attention")
 @pytest.mark.parametrize(("kind", "part"), PARTS)
 def test_a_part_that_is_off_adds_nothing(trained_like: TinyModel, kind: str, part: str) -> None:
     model = trained_like(kind)
@@ -295,6 +296,7 @@ def test_a_part_that_is_off_adds_nothing(trained_like: TinyModel, kind: str, par
     assert_is(model, without_part(model, kind, part), Skip(part, SiteRef(stack, LAYER)))
 
 
+@pytest.mark.short("t5")
 @pytest.mark.parametrize("kind", [kind for kind, names in FAMILIES.items() if names.encoder])
 def test_the_encoders_block_is_another_one(trained_like: TinyModel, kind: str) -> None:
     model = trained_like(kind)

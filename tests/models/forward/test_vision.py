@@ -116,6 +116,7 @@ def test_trust_strip_holds(vision_model: VisionOpen, picture: np.ndarray, kind: 
     assert max(found.logit_difference, found.weight_difference) < 1e-5
 
 
+@pytest.mark.short("vit-bfloat16", "dinov2-float16", "clip_vision-float16")
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 @pytest.mark.parametrize("kind", PREFIXES)
 def test_trust_strip_holds_in_half_precision(

@@ -131,6 +131,7 @@ def test_what_is_said_early_is_the_stream_through_the_last_norm_and_the_embeddin
     assert value(engine, kind="settled after", query=TO) == after
 
 
+@pytest.mark.full
 def test_gradients_are_what_small_differences_say() -> None:
     engine = opened("dates-bottleneck")
     ran = forward(engine, "Thursday, 5 March 1998")

@@ -85,6 +85,7 @@ def theirs(model: Model, base: Path, adapter: Path, on: bool) -> Any:
             return tuned(**inputs, output_attentions=True)
 
 
+@pytest.mark.short("gpt2-True", "llama-False", "t5-True")
 @pytest.mark.parametrize("on", [True, False])
 @pytest.mark.parametrize("kind", lora.TARGETS)
 def test_equals_peft_on_eager(tiny_folder: TinyFolder, adapter: Trained, kind: str, on: bool) -> None:

@@ -52,6 +52,7 @@ def copy(tiny_folder: TinyFolder, tmp_path: Path) -> Callable[[str], Path]:
 # --------------------------------------------------------------------------- what is said
 
 
+@pytest.mark.short("gpt2", "gemma2", "bert", "modernbert", "t5", "bart", "bert_tagger")
 @pytest.mark.parametrize("kind", KINDS)
 def test_as_it_opens(
     kind: str, tiny_folder: TinyFolder, tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch

@@ -69,6 +69,7 @@ def test_ids_are_those_of_the_saved_tokenizer(kind, folder):
     assert "".join(token.text for token in tokens) == TEXT
 
 
+@pytest.mark.short("encoder-decoder", "llama-like", "decoder")
 def test_what_it_writes_is_what_transformers_writes(kind, folder):
     model = open_checkpoint(folder)
     if model.info.family == "masked":
@@ -83,6 +84,7 @@ def test_what_it_writes_is_what_transformers_writes(kind, folder):
     assert list(last.ids)[: len(written) - start] == written[start:]
 
 
+@pytest.mark.short("encoder-decoder", "llama-like", "encoder")
 def test_every_question_about_it_is_answered(kind, folder, tmp_path):
     engine = open_in(folder, Placement("cpu"))
     text = text_for(KINDS[kind].get("shape", "encoder-decoder"))

@@ -122,6 +122,7 @@ def test_each_mask_is_a_hand_built_mask_in_eager(name, kind, window, request):
         np.testing.assert_allclose(weights.sum(axis=1), 1, atol=1e-6)
 
 
+@pytest.mark.short("gpt2-*", "gemma2-none-None-1", "bert-padding-2-1")
 @pytest.mark.parametrize("head", [None, HEAD])
 @pytest.mark.parametrize(("kind", "window"), [("none", None), ("window", 3), ("padding", 2)])
 @pytest.mark.parametrize("name", ["story_gpt", "story_bert", "gpt2", "llama", "gemma2", "bert"])
@@ -169,6 +170,7 @@ def test_t5_with_its_bias_under_a_window(tiny_model, patched_eager):
     np.testing.assert_allclose(trace.logits, eager_logits(model, SENTENCE), atol=TOLERANCE, rtol=TOLERANCE)
 
 
+@pytest.mark.short("story_gpt-0.25", "llama-0.0", "gemma2-2.0", "t5-0.25")
 @pytest.mark.parametrize("factor", [0.25, 1.0, 2.0, 0.0])
 @pytest.mark.parametrize("name", ["story_gpt", "story_bert", "llama", "gemma2", "t5"])
 def test_a_scale_is_the_scaling_of_the_eager_model(name, factor, request, tiny_model):

@@ -49,6 +49,7 @@ def kind(request):
 # --------------------------------------------------------------------------- by hand
 
 
+@pytest.mark.short("none-*-one-way", "general-*-both-ways", "*-monotonic-*", "concat-predictive-*")
 @pytest.mark.parametrize("bidirectional", [True, False], ids=["both-ways", "one-way"])
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
 def test_everything_equals_a_hand_computation(kind, cell, bidirectional):
@@ -107,6 +108,7 @@ def test_some_of_a_batch_go_on_as_they_would_alone():
         torch.testing.assert_close(logits[i], alone, atol=TOLERANCE, rtol=0)
 
 
+@pytest.mark.short("none-*", "general-global-gru", "*-monotonic-lstm", "concat-predictive-*")
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
 def test_gradients_reach_every_parameter(kind, cell):
     model = made(*kind, cell=cell, dropout=0.0).train()

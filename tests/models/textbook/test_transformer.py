@@ -414,6 +414,14 @@ def run(model: TextbookModel, ids: Tensor, **more: Any) -> Tensor:
     return logits
 
 
+@pytest.mark.short(
+    "encoder-decoder-none*",
+    "encoder-decoder-rope*",
+    "decoder-alibi*",
+    "decoder-t5*",
+    "encoder-learned*",
+    "*-additive-1",
+)
 @pytest.mark.parametrize("switches", EVERY, ids=lambda s: "-".join(map(str, s.values())))
 def test_the_one_attention_function_gives_what_the_formula_gives(switches):
     model = textbook(**switches)
@@ -425,6 +433,14 @@ def test_the_one_attention_function_gives_what_the_formula_gives(switches):
     close(run(model, IDS, attention_mask=mask)[1, rows], padded[1, rows])
 
 
+@pytest.mark.short(
+    "encoder-decoder-none*",
+    "encoder-decoder-rope*",
+    "decoder-alibi*",
+    "decoder-t5*",
+    "decoder-learned*",
+    "*-additive-1",
+)
 @pytest.mark.parametrize(
     "switches", [s for s in EVERY if s["shape"] != "encoder"], ids=lambda s: "-".join(map(str, s.values()))
 )
@@ -438,6 +454,14 @@ def test_what_is_cached_changes_nothing(switches):
     close(torch.stack(with_cache.logits), torch.stack(without.logits))
 
 
+@pytest.mark.short(
+    "encoder-decoder-none*",
+    "encoder-decoder-rope*",
+    "decoder-alibi*",
+    "decoder-t5*",
+    "encoder-learned*",
+    "*-additive-1",
+)
 @pytest.mark.parametrize("switches", EVERY, ids=lambda s: "-".join(map(str, s.values())))
 def test_every_parameter_learns_and_gradients_are_those_of_the_differences(switches):
     smooth = {"feed_forward": "gelu", **switches}  # a ReLU has a kink, where no difference tells its slope

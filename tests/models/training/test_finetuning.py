@@ -268,6 +268,7 @@ def test_models_of_other_kinds_are_refused(gpt, reference):
 # --------------------------------------------------------------------------- what is learned, and kept
 
 
+@pytest.mark.short("story-gpt-lora", "story-bert-all", "textbook-all")
 @pytest.mark.parametrize("tuned", ["all", "head", "lora"])
 @pytest.mark.parametrize("base", ["story-gpt", "story-bert", "en-es", "textbook"])
 def test_it_learns_and_its_folder_opens_as_it_was(tmp_path, base, tuned):

@@ -31,6 +31,7 @@ def done(prepared: Prepared, seed: int) -> Comparison:
     return comparison
 
 
+@pytest.mark.full
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("name", EXPERIMENTS)

@@ -346,6 +346,7 @@ def test_what_a_training_takes_is_estimated_and_not_too_low(switches):
 # --------------------------------------------------------------------------- folders
 
 
+@pytest.mark.short("encoder-decoder-copy:3", "decoder-dates", "encoder-addition:1")
 @pytest.mark.parametrize("task", ["copy:3", "induction:4", "addition:1", "dates", "brackets:2"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_what_is_saved_opens_and_says_the_same(tmp_path, task, shape):
@@ -425,6 +426,7 @@ def test_where_a_model_cannot_be_saved(tmp_path):
 # --------------------------------------------------------------------------- recurrent models
 
 
+@pytest.mark.short("{'score': 'none'}")
 @pytest.mark.parametrize(
     "switches", [{}, {"score": "none"}, {"score": "dot", "scope": "monotonic", "cell": "lstm"}], ids=str
 )

@@ -33,6 +33,7 @@ def pairs(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "choices",
     [["--score", "bahdanau"], ["--score", "none"], ["--score", "dot", "--scope", "predictive", "--cell", "lstm"]],

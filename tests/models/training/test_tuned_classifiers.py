@@ -129,6 +129,7 @@ def test_no_held_out_text_is_learned_from_whatever_its_label():
 # --------------------------------------------------------------------------- what is learned, and kept
 
 
+@pytest.mark.short("story-next-head", "gpt2_classifier-lora", "roberta_classifier-all")
 @pytest.mark.parametrize("tuned", ["all", "head", "lora"])
 @pytest.mark.parametrize("kind", ["story-next", "gpt2_classifier", "roberta_classifier"])
 def test_it_learns_and_transformers_reopens_it_with_equal_logits(tmp_path, kind, tuned):

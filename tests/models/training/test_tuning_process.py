@@ -66,6 +66,7 @@ def generated(model: Model, prompt: str) -> str:
     return text
 
 
+@pytest.mark.short("story-gpt-lora-*")
 @pytest.mark.parametrize(
     ("checkpoint", "tuned", "prompt"),
     [("story-gpt", "all", PROMPT), ("story-gpt", "lora", PROMPT), ("en-es", "head", "The dog sees the ball.")],

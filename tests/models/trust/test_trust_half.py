@@ -90,7 +90,16 @@ def treat_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
 # --------------------------------------------------------------------------- what is right stays green
 
 
-@pytest.mark.short("gpt2-bfloat16-short", "mistral-float16-long", "gemma2-bfloat16-long", "gpt_oss-float16-short", "bert-bfloat16-long", "t5-float16-short", "t5-bfloat16-long", "bart-bfloat16-short")
+@pytest.mark.short(
+    "gpt2-bfloat16-short",
+    "mistral-float16-long",
+    "gemma2-bfloat16-long",
+    "gpt_oss-float16-short",
+    "bert-bfloat16-long",
+    "t5-float16-short",
+    "t5-bfloat16-long",
+    "bart-bfloat16-short",
+)
 @pytest.mark.parametrize("length", ["short", "long"])
 @pytest.mark.parametrize("dtype", HALF)
 @pytest.mark.parametrize("kind", KINDS)
