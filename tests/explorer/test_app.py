@@ -70,6 +70,7 @@ def test_version_from_the_source_tree():
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, f"attention-explorer {__version__}", "")
 
 
+@pytest.mark.short("models.py")
 @pytest.mark.parametrize("theirs", ["models/__init__.py", "models.py", "explorer.toml"])
 def test_a_folder_with_models_of_its_own_is_not_mistaken_for_ours(tmp_path, theirs):
     path = tmp_path / theirs
@@ -79,6 +80,7 @@ def test_a_folder_with_models_of_its_own_is_not_mistaken_for_ours(tmp_path, thei
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, f"attention-explorer {__version__}", "")
 
 
+@pytest.mark.full
 def test_a_folder_with_models_of_its_own_does_not_stop_the_engine(tmp_path):
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / "__init__.py").write_text("raise RuntimeError('not ours')")
@@ -89,6 +91,7 @@ def test_a_folder_with_models_of_its_own_does_not_stop_the_engine(tmp_path):
         assert written["tokens"].tolist() == ["<|endoftext|>", "Tom"]
 
 
+@pytest.mark.full
 def test_folders_named_as_packages_are_not_taken_for_them(tmp_path):
     for name in ("gguf", "peft", "triton", "scipy", "torchvision", "kernels", "sentencepiece"):
         (tmp_path / name).mkdir()
@@ -96,6 +99,7 @@ def test_folders_named_as_packages_are_not_taken_for_them(tmp_path):
     assert (done.returncode, done.stdout, done.stderr) == (0, " time,\n", "")
 
 
+@pytest.mark.short("no checkpoint", "no text", "too long")
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -148,6 +152,7 @@ def test_weights_between_words_where_one_says_so(tmp_path, capsys):
     assert "--words goes with" in capsys.readouterr().err
 
 
+@pytest.mark.short("story-gpt")
 @pytest.mark.parametrize("checkpoint", ["story-gpt", "story-bert"])
 def test_weights_are_those_of_the_trace(tmp_path, checkpoint):
     path = tmp_path / "weights.npz"
@@ -167,6 +172,7 @@ def test_weights_are_those_of_the_trace(tmp_path, checkpoint):
     assert [file.name for file in tmp_path.iterdir() if file.is_file()] == ["weights.npz"]
 
 
+@pytest.mark.short("arguments0-*")
 @pytest.mark.parametrize(
     ("arguments", "picture"), [([], "sample:chelsea"), (["--picture", "sample:coffee"], "sample:coffee")]
 )
@@ -193,6 +199,7 @@ def test_weights_that_can_not_be_written_leave_nothing_behind(tmp_path, capsys):
     assert main(["--weights", str(tmp_path / "missing" / "a.npz"), "--text", "Tom"]) == 1
 
 
+@pytest.mark.full
 def test_what_is_written_without_a_window_and_a_full_disk(small_disk, capsys):
     weights, picture = small_disk.folder / "a.npz", small_disk.folder / "a.png"
     for path in (weights, picture):
@@ -220,6 +227,7 @@ def test_a_log_on_a_full_disk_is_silent(small_disk, capfd):
 # --------------------------------------------------------------------------- pictures
 
 
+@pytest.mark.full
 def test_a_picture_of_story_bert_with_odd_bytes_in_the_text(tmp_path):
     path = tmp_path / "bert.png"
     done = run(
@@ -243,6 +251,7 @@ def test_no_picture_of_a_model_that_does_not_take_what_it_was_given(tmp_path):
     assert list(tmp_path.glob("*.png")) == []
 
 
+@pytest.mark.full
 def test_a_picture_that_can_not_be_taken_says_why():
     done = run("--png", "a.png", "--checkpoint", str(ROOT / "resources"))
     assert done.returncode == 1
@@ -267,6 +276,7 @@ def generated(model: models.Model, text: str, **settings: Any) -> str:
     return written
 
 
+@pytest.mark.short("options0-*-Where*", "options2-*-Where*")
 @pytest.mark.parametrize("text", ["The black cat is sleeping on the table.", "Where do you live?"])
 @pytest.mark.parametrize(
     ("options", "settings"),
@@ -295,6 +305,7 @@ def test_decode_goes_on_with_a_text_and_draws_by_the_seed(capsys):
     assert "Once upon a time" not in outs[0]
 
 
+@pytest.mark.short("arguments0-*", "arguments2-*", "arguments3-*")
 @pytest.mark.parametrize(
     ("arguments", "written", "said"),
     [
@@ -362,6 +373,7 @@ def test_text_that_can_not_be_written_is_one_sentence_and_exit_code_1(capsys, ar
     assert "Traceback" not in err
 
 
+@pytest.mark.short("*-way0")
 @pytest.mark.parametrize("way", [["--weights", "a.npz"], ["--decode", "3"]])
 @pytest.mark.parametrize(
     ("checkpoint", "given", "words"),
@@ -410,6 +422,7 @@ def test_an_ending_typed_wrongly_is_mended_or_a_sentence(tmp_path, capsys):
     assert [path.name for path in tmp_path.glob("out*")] == ["out.npz"]
 
 
+@pytest.mark.short("way0")
 @pytest.mark.parametrize("way", [["--weights", "a.npz"], ["--png", "a.png"], ["--decode", "3"]])
 def test_a_run_that_overflows_is_a_sentence_and_exit_code_1(tmp_path, way):
     done = run("--text", "Tom went", "--scale", "1e39", *way, folder=tmp_path)
@@ -450,6 +463,7 @@ def test_a_sample_is_called_as_in_the_menu(tmp_path):
         assert given["picture"] == "sample:chelsea"
 
 
+@pytest.mark.full
 def test_what_is_too_long_is_cut_where_one_says_so(tmp_path, capsys):
     text, path = "the " * 600, tmp_path / "a.npz"
     assert main(["--text", text, "--weights", str(path)]) == 1
@@ -466,6 +480,7 @@ def test_what_is_too_long_is_cut_where_one_says_so(tmp_path, capsys):
     assert "--cut goes with" in capsys.readouterr().err
 
 
+@pytest.mark.full
 def test_a_picture_of_a_text_that_is_cut(tmp_path):
     assert run("--text", "the " * 600, "--png", "a.png", folder=tmp_path).returncode == 1
     done = run("--text", "the " * 600, "--png", "a.png", "--cut", folder=tmp_path)

@@ -64,6 +64,7 @@ def table_of(window: MainWindow) -> tuple[str, np.ndarray]:
     return numbers.heading.text(), np.array([float(value) for value in values])
 
 
+@pytest.mark.full
 def test_the_table_of_numbers_follows_what_is_shown(window):
     session, panel = window.session, panel_of(window, FlowPanel)
     view = panel.body.block.view
@@ -132,6 +133,7 @@ def heads_and_output(window: MainWindow) -> tuple[HeadsBox, OutputBox]:
     return heads, next(box for box in view.boxes if isinstance(box, OutputBox))
 
 
+@pytest.mark.full
 def test_switched_off_attention_looks_switched_off_in_flow(window):
     """One head, then all of them: no arc is drawn of a head that carries nothing, and its boxes say so."""
     session, body = window.session, panel_of(window, FlowPanel).body
@@ -242,6 +244,7 @@ def test_the_block_before_is_pale_while_the_next_is_computed(window):
     np.testing.assert_allclose(output.after, expected, atol=1e-5)
 
 
+@pytest.mark.full
 def test_the_script_of_head_prints_the_cell_that_is_selected(qapp, tmp_path):
     """story-next, from “He” to “Tom”."""
     with opened_window("story-next", "", "heads") as window:

@@ -198,6 +198,7 @@ TEXTS = {
 }
 
 
+@pytest.mark.short("story-gpt")
 @pytest.mark.parametrize("checkpoint", TEXTS)
 def test_on_the_shipped_models_it_is_never_a_sink(checkpoint: str) -> None:
     engine = opened(checkpoint)

@@ -69,6 +69,7 @@ def likeliest(engine: Engine, trace: Trace, position: int) -> tuple[str, float]:
     return str(name), float(shares[best] / shares.sum())
 
 
+@pytest.mark.short("*-0", "*-1", "story-gpt-*")
 @pytest.mark.parametrize(("name", "index"), ALL)
 def test_what_an_example_claims_is_so(engine: dict[str, Engine], name: str, index: int) -> None:
     example = examples_of(name)[index]

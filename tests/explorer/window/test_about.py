@@ -36,6 +36,7 @@ def on_window(window: MainWindow, panel: Panel) -> QRect:
     return QRect(panel.mapTo(window, QPoint(0, 0)), panel.size())
 
 
+@pytest.mark.short("map", "masks")
 @pytest.mark.parametrize("name", TITLES)
 def test_it_opens_by_a_click_beside_its_panel_and_closes_by_esc(window, name):
     panel = panel_named(window, name)
@@ -52,6 +53,7 @@ def test_it_opens_by_a_click_beside_its_panel_and_closes_by_esc(window, name):
     assert not panel.info.isChecked()
 
 
+@pytest.mark.short("heads", "cell")
 @pytest.mark.parametrize("name", TITLES)
 def test_it_opens_by_the_key_for_the_panel_that_has_the_keyboard(window, name):
     panel = panel_named(window, name)
@@ -173,6 +175,7 @@ def test_the_keyboard_goes_to_what_a_panel_is_about_and_not_to_its_button(window
         assert panel.first_focus() is not panel.info
 
 
+@pytest.mark.short("next", "playground")
 @pytest.mark.parametrize("name", TITLES)
 def test_it_speaks_before_anything_has_run(qtbot, name):
     """Nothing is open, and nothing answers."""
@@ -202,6 +205,7 @@ def test_a_panel_alone_in_its_window_gives_way_to_it(qtbot):
     assert panel.rect().contains(place)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("scale", [1.0, 2.0])
 @pytest.mark.parametrize("arrangement", ["flow", "heads"])
 def test_at_every_size_of_text_all_of_it_can_be_read(qapp, scale, arrangement):

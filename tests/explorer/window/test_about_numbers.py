@@ -112,6 +112,7 @@ def near(value: float, text: str, form: str) -> None:
     one_of([value, value * (1 + 2e-6), value * (1 - 2e-6)], text, form)
 
 
+@pytest.mark.short("story-gpt")
 def test_every_panel_of_the_registry_says_three_or_four_sentences(shown):
     for name in TITLES:
         panel = next(p for p in shown.window.panels if p.name == name)

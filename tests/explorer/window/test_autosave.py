@@ -121,6 +121,7 @@ def test_saving_takes_the_file_away_and_the_next_step_brings_it_back(tmp_path):
         assert attn.load(files()[0]).kept.notes == "A note."
 
 
+@pytest.mark.full
 def test_two_windows_have_a_file_each_which_nobody_takes_for_left_behind():
     with opened() as one, opened() as other:
         one.session.dispatch(SetText("one"))

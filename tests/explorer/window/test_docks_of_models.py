@@ -14,6 +14,7 @@ from tests.explorer.real_window import click, opened_window, panel_of, settle, w
 KINDS = ["story-gpt", "story-bert", "story-next", "en-es", "recurrent-en-es-bottleneck", "dates-luong", "vit-quickdraw"]
 
 
+@pytest.mark.short("story-gpt", "en-es")
 @pytest.mark.parametrize("name", KINDS)
 def test_layouts_show_what_suits_the_open_model(qapp: QApplication, name: str) -> None:
     with opened_window(name, "") as window:
@@ -42,6 +43,7 @@ def test_a_tab_that_is_dropped_between_panels_can_be_read(qapp: QApplication) ->
         assert heads.width() >= 140
 
 
+@pytest.mark.full
 def test_another_model_leaves_the_measurement_its_stop(qapp: QApplication) -> None:
     with opened_window("dates-luong", "") as window:
         window.dock_host.raise_panel("quality")

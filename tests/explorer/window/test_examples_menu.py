@@ -44,6 +44,7 @@ def test_the_menu_has_the_open_models_examples(window: MainWindow) -> None:
     assert [menu.title() for menu in in_help] == ["&Help"]
 
 
+@pytest.mark.full
 def test_an_example_is_chosen_seen_and_taken_back(window: MainWindow) -> None:
     blocked = examples_of("story-gpt")[1]
     before = window.session.state.document

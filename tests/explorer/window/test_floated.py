@@ -98,6 +98,7 @@ def test_it_has_a_title_bar_while_it_floats_and_goes_back_by_the_grip(window: Ma
     assert not dock.visibleRegion().isEmpty(), "in front of its tabs"
 
 
+@pytest.mark.full
 def test_one_that_floats_from_behind_a_tab_is_seen(window: MainWindow) -> None:
     window.dock_host.raise_panel("flow")
     dock = window.dock_host.docks["compare"]
@@ -112,6 +113,7 @@ def test_one_that_floats_from_behind_a_tab_is_seen(window: MainWindow) -> None:
     assert dock.window() is window
 
 
+@pytest.mark.full
 def test_one_that_was_maximised_is_so_when_it_floats_again(window: MainWindow) -> None:
     dock = maximised(window)
     double_click(dock)
@@ -122,6 +124,7 @@ def test_one_that_was_maximised_is_so_when_it_floats_again(window: MainWindow) -
     assert dock.normalGeometry() == PLACE, "what it is made when it no longer fills the screen"
 
 
+@pytest.mark.full
 def test_the_presenter_takes_it_in_and_gives_it_back(window: MainWindow) -> None:
     dock = floating(window)
     maximise(dock)
@@ -153,6 +156,7 @@ def test_it_floats_the_same_at_the_next_start(qapp: QApplication) -> None:
         destroy(again)
 
 
+@pytest.mark.full
 def test_one_that_is_far_off_every_screen_is_not_put_there(window: MainWindow) -> None:
     window.dock_host.floated.restore({"map": Floated(90_000, 90_000, 300, 200, True)})
     dock = floating(window)

@@ -74,6 +74,7 @@ FRONTS = (
 )
 
 
+@pytest.mark.short("masks", "cell", "lookup")
 @pytest.mark.parametrize("front", FRONTS)
 def test_every_stop_of_the_tab_key_shows_that_it_has_the_keyboard(window: MainWindow, front: str) -> None:
     window.dock_host.raise_panel(front)

@@ -79,6 +79,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.short("row", "checkpoint")
 @pytest.mark.parametrize("change", CHANGES)
 def test_it_ends_with_what_it_was_of(window: MainWindow, change: str) -> None:
     point_at_row(window)
@@ -124,6 +125,7 @@ def point_anywhere(widget: QWidget) -> bool:
     return False
 
 
+@pytest.mark.full
 def test_in_every_panel_what_the_pointer_rests_on_ends_with_the_run(window: MainWindow) -> None:
     texts, tried = ("Anna ran to the park and", "Tom and Anna went to the park. Anna gave the ball to"), set()
     for panel in window.panels:

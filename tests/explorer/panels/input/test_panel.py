@@ -71,6 +71,7 @@ def test_arcs_follow_the_pointer_and_come_back(panel, session):
     assert rendered(panel.strip) == still
 
 
+@pytest.mark.full
 def test_of_a_long_text_arcs_show_the_selected_row_alone(qtbot):
     ran = answers.ran()
     ran = replace(ran, sites=tuple(replace(site, queries=4, keys=300_000) for site in ran.sites))

@@ -441,6 +441,7 @@ def test_many_dead_rows_are_counted():
     assert sentence.startswith("Rows “a”, “b”, “c”, “d” and 2 more may look at nothing: their weights are all 0")
 
 
+@pytest.mark.full
 @pytest.mark.filterwarnings("ignore:.is_gradient_checkpointing. is deprecated:FutureWarning")
 def test_an_adapter_is_taken_out_by_its_box(qapp, tmp_path):
     from tests.models import lora, tiny

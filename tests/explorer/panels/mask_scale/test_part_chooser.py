@@ -91,6 +91,7 @@ def test_it_offers_what_the_model_has_and_no_more(host: Host) -> None:
     assert chooser.skip() == Skip("norm1", SITE)
 
 
+@pytest.mark.short("head-*")
 @pytest.mark.parametrize(
     ("what", "number", "fill", "position", "expected"),
     [
@@ -186,6 +187,7 @@ def test_both_stacks_and_cross_attention_have_their_own(qapp: Any) -> None:
         assert chooser.position.maximum() == len(source) - 1
 
 
+@pytest.mark.full
 def test_of_a_model_whose_heads_cannot_be_reached_none_is_offered(qapp: Any, tmp_path: Any) -> None:
     with opened_host(Document(str(tiny.save("bloom", tmp_path / "bloom")), tiny.SENTENCE)) as host:
         chooser = host.masks.part_chooser
@@ -198,6 +200,7 @@ def test_of_a_model_whose_heads_cannot_be_reached_none_is_offered(qapp: Any, tmp
         assert host.state.notice is None
 
 
+@pytest.mark.full
 def test_of_experts_no_neuron_is_offered_and_a_sentence_says_why(qapp: Any, tmp_path: Any) -> None:
     with opened_host(Document(str(tiny.save("gpt_oss", tmp_path / "gpt_oss")), tiny.SENTENCE)) as host:
         chooser = host.masks.part_chooser

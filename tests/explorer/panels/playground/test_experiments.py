@@ -84,6 +84,7 @@ def test_every_word_of_every_experiment_is_plain_or_explained():
     assert unexplained(texts) == {}
 
 
+@pytest.mark.full
 def test_run_trains_what_is_chosen_and_every_figure_is_that_of_the_runs(qtbot, tiny, tmp_path, monkeypatch):
     monkeypatch.setenv("ATTENTION_EXPLORER_HOME", str(tmp_path / "home"))
     session, link = SilentSession(), ExperimentLink(Turns())

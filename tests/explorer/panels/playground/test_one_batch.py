@@ -346,6 +346,7 @@ def linked(qtbot, settings_folder: Path) -> Iterator[PlaygroundPanel]:
     assert link.stop(10.0)
 
 
+@pytest.mark.full
 def test_a_real_training_is_held_and_its_step_is_that_of_the_snapshot_on_disk(qtbot, linked):
     """Pressed by mouse; autograd in float64 on the weights that were written."""
     panel, page = linked, linked.one_batch

@@ -304,6 +304,7 @@ def test_a_text_that_outgrows_the_shift_is_refused_and_can_be_taken_back(bert):
     assert bert.state.up_to_date
 
 
+@pytest.mark.full
 def test_other_models_say_what_they_are(bert):
     try:
         bert.session.dispatch(OpenCheckpoint("en-es"))

@@ -458,6 +458,7 @@ def test_the_buttons_come_with_the_mouse_and_go_by_themselves(presenting: MainWi
     assert not any(isinstance(part.widget, toolbar.Toolbar) for part in window.audience._parts())
 
 
+@pytest.mark.short("key")
 @pytest.mark.parametrize("by", ["key", "wheel", "button"])
 def test_text_is_made_larger_while_one_presents_and_is_as_before_after(window: MainWindow, by: str) -> None:
     own, scale = QApplication.font().pointSizeF(), window.settings.text_scale

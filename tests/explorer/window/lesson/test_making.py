@@ -402,6 +402,7 @@ def test_a_window_with_a_lesson_that_is_not_saved_stays_until_it_is_asked(window
     assert making.draft.steps
 
 
+@pytest.mark.full
 def test_a_program_that_is_ended_asks_nothing(qapp: QApplication) -> None:
     with opened_window() as window:
         left_alone = window.lessons.making

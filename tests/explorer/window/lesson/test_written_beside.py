@@ -91,6 +91,7 @@ def put_in_its_place(path: Path, text: str) -> None:
     os.replace(beside, path)
 
 
+@pytest.mark.short("trial.toml")
 def test_it_goes_on_at_the_same_step_with_its_answers(window: MainWindow, path: Path) -> None:
     guide = guide_of(window)
     guide.column.question.word.setText("Tom")
