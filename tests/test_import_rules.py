@@ -36,6 +36,7 @@ def test_models_loads_no_qt() -> None:
     assert not any(name.split(".")[0] in ("PySide6", "shiboken6", "pyqtgraph", "explorer") for name in loaded)
 
 
+@pytest.mark.full  # .ci/run runs lint-imports
 def test_contracts_hold() -> None:
     program = "from importlinter.cli import lint_imports; raise SystemExit(lint_imports(no_cache=True, no_logo=True))"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
