@@ -78,5 +78,13 @@ def test_sdist_holds_what_ci_needs(built: Path) -> None:
     with tarfile.open(path) as sdist:
         names = {name.partition("/")[2] for name in sdist.getnames()}
     assert set(data_files()) <= names
-    assert {"LICENSE", "README.md", "CHANGELOG.md", "pyproject.toml", ".ci/run", ".ci/full", "tests/conftest.py"} <= names
+    assert {
+        "LICENSE",
+        "README.md",
+        "CHANGELOG.md",
+        "pyproject.toml",
+        ".ci/run",
+        ".ci/full",
+        "tests/conftest.py",
+    } <= names
     assert not any("__pycache__" in name or name.endswith(".pyc") for name in names)

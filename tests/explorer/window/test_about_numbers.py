@@ -93,7 +93,10 @@ class Shown:
         return position, self.facts.logits[position]
 
 
-@pytest.fixture(scope="module", params=TEXTS)
+OTHERS = [pytest.param(name, marks=pytest.mark.full) for name in TEXTS if name != "story-gpt"]
+
+
+@pytest.fixture(scope="module", params=["story-gpt", *OTHERS])
 def shown(request: pytest.FixtureRequest, qapp: QApplication) -> Iterator[Shown]:
     with opened_window(request.param, TEXTS[request.param]) as window:
         state = window.session.state
@@ -112,7 +115,6 @@ def near(value: float, text: str, form: str) -> None:
     one_of([value, value * (1 + 2e-6), value * (1 - 2e-6)], text, form)
 
 
-@pytest.mark.short("story-gpt")
 def test_every_panel_of_the_registry_says_three_or_four_sentences(shown):
     for name in TITLES:
         panel = next(p for p in shown.window.panels if p.name == name)

@@ -61,6 +61,7 @@ def cut(window: MainWindow) -> list[str]:
     return found
 
 
+@pytest.mark.short("story-gpt-*-flow")
 @pytest.mark.parametrize("arrangement", ["flow", "heads"])
 @pytest.mark.parametrize(("name", "text"), [("story-gpt", EXAMPLE), ("en-es", "The black cat sleeps.")])
 def test_the_map_keeps_its_room_and_ctrl_0_leaves_nothing(qapp, name: str, text: str, arrangement: Arrangement) -> None:
@@ -94,6 +95,7 @@ def test_what_holds_becomes_a_sign_before_a_fact_is_cut(qapp) -> None:
         assert shown < bar.menu.width() - 20  # the arrow
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("name", "text"), [("en-es", "The black cat sleeps."), ("story-gpt", EXAMPLE), ("story-bert", "A red [MASK].")]
 )
@@ -111,6 +113,7 @@ def test_the_legend_of_flow_is_not_cut_at_the_usual_size(qapp, name: str, text: 
         assert all(metrics.horizontalAdvance(words) <= room for words in said), said
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("arrangement", ["flow", "heads"])
 @pytest.mark.parametrize(("name", "text"), [("story-gpt", EXAMPLE), ("en-es", "The black cat sleeps.")])
 def test_decode_brings_three_candidates_into_sight_and_takes_no_more_than_its_column(
@@ -142,6 +145,7 @@ def test_decode_brings_three_candidates_into_sight_and_takes_no_more_than_its_co
                 assert control.isHidden() or control.visibleRegion().boundingRect() == control.rect()
 
 
+@pytest.mark.full
 @pytest.mark.qt_log_ignore("This plugin does not support", extend=True)  # an offscreen list takes no keyboard
 @pytest.mark.parametrize("scale", [1.0, 1.5, 2.0])
 def test_open_lists_show_every_entry_whole_up_to_the_last(qapp, scale: float) -> None:

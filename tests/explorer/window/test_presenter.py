@@ -54,6 +54,7 @@ def look(window: MainWindow) -> tuple[object, ...]:
     )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("way_back", [Qt.Key.Key_Escape, Qt.Key.Key_F5])
 def test_in_and_out_leaves_everything_as_it_was(window: MainWindow, way_back: Qt.Key) -> None:
     before, saved = look(window), window.dock_host.open_panels()
@@ -98,6 +99,7 @@ def test_tab_goes_round_and_digits_choose(window: MainWindow) -> None:
         assert seen(window) == [names[digit - 1]] if digit <= len(names) else seen(window)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("size", SIZES)
 def test_the_last_row_can_read_it(window: MainWindow, size: tuple[int, int]) -> None:
     key(window, Qt.Key.Key_F5)

@@ -18,6 +18,8 @@ from explorer.window.window import MainWindow
 from tests.explorer.drawn_text import Drawn, text_of_ours, text_on
 from tests.explorer.real_window import back_to_start, opened_window, panel_of, press, settle, wait_until
 
+pytestmark = pytest.mark.full
+
 LEAST = 0.02
 """Of the screen's height: what a capital letter is high at least."""
 

@@ -15,6 +15,8 @@ from explorer.window.window import MainWindow
 from models.protocol.values import SiteRef
 from tests.explorer.real_window import key, opened_window, panel_of, settle, wait_until
 
+pytestmark = pytest.mark.full
+
 SHORT = "The cat sleeps on the bed."
 LONG = "The old woman who lives in the house near the river knows that her children will come home tomorrow."
 

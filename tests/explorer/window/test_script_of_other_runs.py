@@ -29,6 +29,8 @@ from tests.explorer.real_window import EXAMPLE, click, destroy, key, panel_of, s
 from tests.explorer.script_window import code_of, script_of
 from tests.models.scripts.running import Line, printed
 
+pytestmark = pytest.mark.full
+
 OTHER = "Tom and Anna went to the park. Tom gave the ball to"
 
 

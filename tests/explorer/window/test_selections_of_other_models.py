@@ -16,6 +16,8 @@ from explorer.window.window import MainWindow
 from models.protocol.values import SiteRef, site_tokens
 from tests.explorer.real_window import opened_window, panel_of, settle
 
+pytestmark = pytest.mark.full
+
 STRANGE = [
     Selection(SiteRef("cross", 2), head=4, query=3, key=2),
     Selection(SiteRef("encoder", 3), head=7, query=90, key=90),

@@ -78,7 +78,10 @@ class Read:
     names: frozenset[str]  # what the model reads and says
 
 
-@pytest.fixture(scope="module", params=TEXTS)
+OTHERS = [pytest.param(name, marks=pytest.mark.full) for name in TEXTS if name != "story-gpt"]
+
+
+@pytest.fixture(scope="module", params=["story-gpt", *OTHERS])
 def read(request: pytest.FixtureRequest, qapp: QApplication) -> Iterator[Read]:
     """Every text of every panel, page by page."""
     with painted() as seen, opened_window(request.param, TEXTS[request.param]) as opened:

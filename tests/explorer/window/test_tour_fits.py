@@ -66,6 +66,7 @@ def test_the_whole_model_is_there_from_the_start_while_the_tour_is_offered(qapp,
         check_the_model_is_whole(window)
 
 
+@pytest.mark.full
 def test_every_step_can_be_read_and_done_at_the_largest_text_in_a_low_window(qapp) -> None:
     with opened_window(arrangement="flow") as window:
         window.resize(1280, LOW)

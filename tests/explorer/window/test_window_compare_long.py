@@ -22,6 +22,8 @@ from models.protocol.values import SiteRef
 from tests.explorer.real_window import opened_window, panel_of, settle
 from tests.models import tiny
 
+pytestmark = pytest.mark.full
+
 TOKENS, ROOM = 1500, 2048
 HEAD = SiteRef("decoder", 1), 2
 

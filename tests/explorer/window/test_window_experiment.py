@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import psutil
+import pytest
 
 from explorer.panels.playground import experiments
 from explorer.panels.playground.experiments import ExperimentsPage
@@ -14,6 +15,8 @@ from models.protocol.loading import Loaded
 from models.protocol.trust import TrustReport
 from tests.explorer.prepared import tiny_experiment
 from tests.explorer.real_window import click, opened_window, panel_of, settle, wait_until
+
+pytestmark = pytest.mark.full
 
 
 def opened_page(window: MainWindow) -> ExperimentsPage:

@@ -26,6 +26,8 @@ from models.protocol.two_runs import TwoRunsView
 from tests.explorer.real_window import opened_window, panel_of, settle, wait_until
 from tests.models.training.test_finetuning import TEXT
 
+pytestmark = pytest.mark.full
+
 
 def press(button: QPushButton) -> None:
     QTest.mouseClick(button, Qt.MouseButton.LeftButton)

@@ -273,6 +273,7 @@ def test_the_example_menu_begins_at_its_own_text(window: MainWindow) -> None:
     assert window.session.state.continuation == ()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("distance", ["model", "block"])
 def test_flow_keeps_up_with_a_text_that_is_written_at_full_speed(qapp, distance: str) -> None:
     with opened_window(text=EXAMPLE, arrangement="flow") as window:

@@ -15,6 +15,8 @@ from models.protocol.values import Placement
 from tests import pretend_device
 from tests.explorer.real_window import EXAMPLE, bars, click, opened_window, paste, settle, wait_until
 
+pytestmark = pytest.mark.full
+
 DEVICE = Placement("pretend:0", "float32")
 
 

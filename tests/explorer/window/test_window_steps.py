@@ -74,6 +74,7 @@ def test_keys_scrub_and_the_head_map_follows(qapp, folder):
         assert steps.label.text() == "the end"
 
 
+@pytest.mark.full
 def test_a_training_that_goes_on_is_followed(qapp, tmp_path):
     folder = tmp_path / "model"
     training = trained(folder, steps=2)

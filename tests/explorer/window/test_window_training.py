@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 import torch
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
@@ -72,6 +73,7 @@ def test_it_learns_pauses_takes_a_batch_stops_and_closes_while_it_learns(qapp, s
     assert list(training_folders.trainings_folder().iterdir()) == []
 
 
+@pytest.mark.full
 def test_by_keys_alone_it_is_trained_stopped_and_saved(qapp, settings_folder, tmp_path, monkeypatch):
     monkeypatch.setattr(asking, "folder", lambda *_: str(tmp_path / "mine"))
     with opened_window() as window:
@@ -106,6 +108,7 @@ def test_by_keys_alone_it_is_trained_stopped_and_saved(qapp, settings_folder, tm
     assert all(torch.equal(saved[name], newest[f"model.{name}"]) for name in both)
 
 
+@pytest.mark.full
 def test_a_recurrent_model_learns_and_each_step_opens(qapp, settings_folder):
     with opened_window() as window:
         window.dock_host.raise_panel("playground")
@@ -130,6 +133,7 @@ def test_a_recurrent_model_learns_and_each_step_opens(qapp, settings_folder):
         assert_is_the_models_own(window, 1e-5)
 
 
+@pytest.mark.full
 def test_the_next_window_offers_what_was_not_saved_and_goes_on_with_it(qapp, settings_folder):
     asked = Asked("copy:4", (("width", "16"), ("heads", "2"), ("layers", "1")), seconds=None, steps=1_000_000)
     with opened_window(remembers=True) as window:

@@ -16,6 +16,8 @@ from tests.explorer.real_window import click, opened_window, panel_of, wait_unti
 from tests.explorer.script_window import code_of
 from tests.models.scripts.running import printed
 
+pytestmark = pytest.mark.full
+
 ASKED = Asked("reverse:5", (("width", "32"), ("batch", "16")), seed=3, seconds=600.0)
 
 

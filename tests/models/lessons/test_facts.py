@@ -218,6 +218,7 @@ def test_a_figure_that_there_is_not_is_refused(said: dict[str, Any]) -> None:
         Fact(**said)
 
 
+@pytest.mark.full
 def test_every_kind_is_computed_by_name(engine: Engine) -> None:
     one = Fact(kind="weight", **CELL)
     own: dict[str, Any] = {

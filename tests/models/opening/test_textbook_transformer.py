@@ -49,6 +49,7 @@ def test_it_opens_as_what_it_is(kind, folder):
     assert info.parameters == sum(p.numel() for p in model.module.parameters())
 
 
+@pytest.mark.short("encoder-decoder-*", "llama-like-*", "additive-*")
 @pytest.mark.parametrize("target", ["", "gfed"])
 def test_logits_are_those_of_the_plain_module(kind, folder, target):
     model = open_checkpoint(folder)

@@ -164,6 +164,7 @@ def test_what_ships_and_was_changed_is_tried(tmp_path: Path, monkeypatch: pytest
     assert not shipped_unchanged(str(WEIGHTS / "story-gpt"))
 
 
+@pytest.mark.full
 @pytest.mark.skipif(os.name != "posix", reason="the stand-in for a frozen program is a shell script")
 def test_a_frozen_program_starts_itself_to_try(
     tiny_folder: TinyFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -128,6 +128,7 @@ def test_the_log_probability_is_the_mean_over_all_tokens_of_all_references(pairs
     assert view.parts[0].scores[0].log_probability == pytest.approx(total / tokens, abs=1e-5)
 
 
+@pytest.mark.full
 def test_dates_are_the_ones_that_were_held_out():
     view = measure(["dates-bottleneck"])
     assert (view.unit, view.sentences, view.trained_to, view.signature) == ("characters", DATES, (None,), "")
@@ -226,6 +227,7 @@ def bleu_of(score: QualityScore) -> float:
     return score.bleu
 
 
+@pytest.mark.full
 def test_the_bottleneck_is_worse_than_attention_and_the_more_so_on_long_sentences():
     """Cho et al. 2014, figure 4, and Bahdanau et al. 2015, figure 2, on sentences that neither model was trained on."""
     view = measure(RECURRENT_TRANSLATORS, str(SHIPPED))
@@ -308,6 +310,7 @@ def called_off(engine: Engine, request: QualityRequest, polls: int) -> QualityRe
     pytest.fail("no batch polled so often")
 
 
+@pytest.mark.short("1")
 @pytest.mark.parametrize("polls", [0, 1, 4, 9])
 def test_called_off_anywhere_it_goes_on_as_if_it_had_not_been(request_, polls):
     engine = Engine()
