@@ -70,6 +70,7 @@ def assert_ended_well(done: subprocess.CompletedProcess[str]) -> None:
     assert (done.returncode, said, done.stdout) == (0, [], "")
 
 
+@pytest.mark.short("when the first run is shown")
 @pytest.mark.parametrize(
     "condition",
     [
@@ -99,6 +100,7 @@ DIALOGS = {
 CLOSES, SIGNAL = "self.close()", "os.kill(os.getpid(), signal.SIGTERM)"
 
 
+@pytest.mark.short("a dialog that is modal-*")
 @pytest.mark.skipif(os.name != "posix", reason="a signal comes from outside")
 @pytest.mark.parametrize(
     ("dialog", "way"), [*((dialog, SIGNAL) for dialog in DIALOGS), *((dialog, CLOSES) for dialog in list(DIALOGS)[:2])]
@@ -120,6 +122,7 @@ def test_what_is_open_over_the_window_does_not_hold_the_program(dialog, way):
     assert_ended_well(done)
 
 
+@pytest.mark.full
 def test_a_thread_that_does_not_stop_does_not_keep_the_program():
     assert_ended_well(closed_when("self.bridge.busy", engine="lambda: time.sleep(3600)", patience=0.1))
 
@@ -169,6 +172,7 @@ def test_closing_before_the_engine_was_started(qapp):
         destroy(window)
 
 
+@pytest.mark.short("file", "menu")
 @pytest.mark.parametrize(
     "opens",
     [

@@ -18,6 +18,7 @@ WORDS = (("dog", "cat", "bird"), ("car", "ball", "park"))
 ROWS = "\n".join(f"The {a} saw the {b}.\tEl {b} y {a}." for a in WORDS[0] for b in WORDS[1])
 
 
+@pytest.mark.short("how0")
 @pytest.mark.parametrize("how", [[], ["--only", "head"], ["--lora", "2"]])
 def test_it_prints_the_loss_before_and_after_and_the_folder_opens(tmp_path, capfd, how):
     data, folder = tmp_path / "rows.tsv", tmp_path / "tuned"
@@ -84,6 +85,7 @@ def test_the_tuned_checkpoint_is_not_written_over(tmp_path, capfd):
 LABELLED = "\n".join(f"The {a} and the {b}.\tThey met.\t{i % 2}" for i, a in enumerate("abcdef") for b in "ghij")
 
 
+@pytest.mark.short("story-next-*")
 @pytest.mark.parametrize(
     ("checkpoint", "content", "how"),
     [
@@ -114,6 +116,7 @@ def test_what_is_resumed_is_what_was_never_broken_off_bit_for_bit(tmp_path, capf
     assert "--resume goes on with what its folder says. Leave --data out." in capfd.readouterr().err
 
 
+@pytest.mark.full
 def test_one_that_was_killed_goes_on_to_the_length_that_was_asked_for(tmp_path, capfd):
     """As of a power cut after step 2 of 4: its record is that of the beginning, its snapshots go further."""
     data, folder, whole = tmp_path / "rows.tsv", tmp_path / "model", tmp_path / "whole"

@@ -30,6 +30,7 @@ def assert_same(one: Path, other: Path) -> None:
         np.testing.assert_array_equal(values, second[name], strict=True)
 
 
+@pytest.mark.short("--text * --mask *", "--checkpoint en-es --text * --target *")
 @pytest.mark.parametrize(
     "arguments",
     [

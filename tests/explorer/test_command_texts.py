@@ -103,6 +103,7 @@ def test_the_window_begins_with_them():
     assert one.prompt == Pair("a", "b")
 
 
+@pytest.mark.full
 def test_a_picture_shows_the_first_of_them(tmp_path):
     options = given("--png", str(tmp_path / "a.png"), "--size", "1280x800")
     done = subprocess.run([sys.executable, "-m", "explorer", *options], capture_output=True, text=True, check=False)

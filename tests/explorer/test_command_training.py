@@ -113,6 +113,7 @@ def test_what_is_said_of_a_training_is_in_the_help(capsys):
     assert "--set NAME=VALUE" in shown
 
 
+@pytest.mark.full
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no such signal")
 def test_ctrl_c_keeps_what_was_learned(tmp_path):
     folder = tmp_path / "model"
@@ -149,6 +150,7 @@ def _files(folder: Path) -> dict[str, bytes]:
     }
 
 
+@pytest.mark.full
 def test_one_that_was_killed_goes_on_to_the_very_same_model(tmp_path, capfd):
     through, broken = tmp_path / "through", tmp_path / "broken"
     given = ["--train", "copy:3", "--steps", "300", *QUICK, "--set", "snapshot_every=3"]

@@ -144,6 +144,7 @@ def test_translators(tmp_path, capfd):
     assert not out.exists()
 
 
+@pytest.mark.full
 def test_pictures(tmp_path):
     out = tmp_path / "out.csv"
     given = ["--checkpoint", "vit-cifar10", "--picture", "chelsea", "--compare", str(out)]

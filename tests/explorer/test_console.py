@@ -45,6 +45,7 @@ def started(folder: Path, *arguments: str) -> subprocess.Popen[str]:
 # --------------------------------------------------------------------------- signals
 
 
+@pytest.mark.short("2-0.5-arguments1", "15-1.3-arguments3")
 @posix
 @pytest.mark.parametrize(
     ("after", "arguments"),
@@ -85,6 +86,7 @@ sys.exit(console.run(work))
 """
 
 
+@pytest.mark.short("SIGTERM")
 @posix
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
 def test_half_a_file_is_taken_away(tmp_path, name):
@@ -127,6 +129,7 @@ def test_signals_are_handled_as_before_afterwards(capsys):
 # --------------------------------------------------------------------------- who reads
 
 
+@pytest.mark.short("arguments0")
 @posix
 @pytest.mark.parametrize("arguments", [WRITES, ("--help",), ("--version",)])
 def test_a_full_disk_is_a_sentence(arguments):

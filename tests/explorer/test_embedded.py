@@ -242,6 +242,7 @@ print("alive")
 """
 
 
+@pytest.mark.short("script-environment0-*")
 @pytest.mark.parametrize(
     ("where", "environment", "words"),
     [

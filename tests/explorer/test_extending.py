@@ -96,6 +96,7 @@ def test_the_request_needs_neither_torch_nor_qt(site_packages):
     assert done.stdout.strip() == "[]", done.stderr
 
 
+@pytest.mark.short("story-gpt-*")
 @pytest.mark.parametrize(("checkpoint", "text"), [("story-gpt", EXAMPLE), ("story-bert", "Tom [MASK] the ball.")])
 def test_it_works_without_the_window(package, checkpoint, text):
     """As the page says: with `models` alone."""
@@ -109,6 +110,7 @@ def test_it_works_without_the_window(package, checkpoint, text):
         compute.entropies(trace, lambda: True)
 
 
+@pytest.mark.full
 def test_the_page_s_own_lines_for_a_notebook_run(package):
     (lines,) = re.findall(
         rf"^```python\n(from {NAME}\.compute.*?)^```$", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -56,8 +57,9 @@ def taken(tmp_path_factory: pytest.TempPathFactory, theme: str) -> np.ndarray:
 
 
 @pytest.fixture(scope="module")
-def pictures(tmp_path_factory) -> dict[str, np.ndarray]:
-    return {theme: taken(tmp_path_factory, theme) for theme in ("light", "dark")}
+def pictures(tmp_path_factory) -> Callable[[str], np.ndarray]:
+    """Of a theme."""
+    return cache(partial(taken, tmp_path_factory))
 
 
 @pytest.fixture(scope="module")
@@ -84,9 +86,10 @@ def count(pixels: np.ndarray, colour: np.ndarray | tuple[int, ...], tolerance: i
 # --------------------------------------------------------------------------- as the command takes it
 
 
+@pytest.mark.short("dark-*")
 @pytest.mark.parametrize(("name", "theme"), [("light", LIGHT), ("dark", DARK)])
 def test_surfaces_accents_and_text_are_the_themes(pictures, name, theme):
-    pixels = pictures[name]
+    pixels = pictures(name)
     assert count(pixels, rgb(QColor(theme.surface))) > 100_000
     assert count(pixels, rgb(QColor(theme.window))) > 20_000
     assert count(pixels, rgb(QColor(theme.text))) > 500
@@ -97,8 +100,9 @@ def test_surfaces_accents_and_text_are_the_themes(pictures, name, theme):
         assert count(pixels, rgb(QColor(written))) > 8 * 14 * 10, written
 
 
+@pytest.mark.full
 def test_light_and_dark_differ(pictures):
-    light, dark = pictures["light"].astype(int), pictures["dark"].astype(int)
+    light, dark = pictures("light").astype(int), pictures("dark").astype(int)
     differing = (np.abs(light - dark).max(axis=-1) > 40).mean()
     assert differing > 0.5
     assert light.mean() > 160

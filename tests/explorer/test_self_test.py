@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import models
 from explorer import self_test
 from models.files.catalogue import SHIPPED, shipped
@@ -15,6 +17,7 @@ from models.files.catalogue import SHIPPED, shipped
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.full
 def test_all_of_it_works_and_its_numbers_are_the_models_own():
     done = subprocess.run(
         [sys.executable, "-m", "explorer", "--self-test"],

@@ -118,6 +118,7 @@ def check_sessions(folder: Path, lane: str) -> None:
         assert all(len(attn.load(path).kept.states) == 100 for path in saved if lane == "save")
 
 
+@pytest.mark.short("play-SIGTERM")
 @pytest.mark.parametrize(
     ("lane", "how"),
     [("download", "window"), ("play", "SIGTERM"), ("export", "SIGINT"), ("save", "window"), ("autosave", "SIGTERM")],

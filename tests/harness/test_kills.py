@@ -21,6 +21,7 @@ def check(folder: Path, seed: int) -> None:
     assert killed.lost <= MOST_LOST, f"{killed.lost:.2f} s of {len(killed.journal)} keys, {killed.kept} kept"
 
 
+@pytest.mark.short("0")
 @pytest.mark.parametrize("seed", range(3))
 def test_killed_at_a_random_moment(tmp_path, seed):
     check(tmp_path / "one", seed)

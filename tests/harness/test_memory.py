@@ -45,6 +45,7 @@ def grown(folder: Path, checkpoints: tuple[str, ...], rounds: int, keys: int) ->
     return before, after
 
 
+@pytest.mark.full
 def test_a_few_minutes_of_work_do_not_add_up(tmp_path):
     """A model that stays behind at each of the eight switches would be 100 MB or more."""
     before, after = grown(tmp_path, ("story-gpt", "story-bert"), rounds=4, keys=25)

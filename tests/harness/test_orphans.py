@@ -32,6 +32,7 @@ def has_ended(process: psutil.Process) -> bool:
         return True
 
 
+@pytest.mark.short("started")
 @pytest.mark.parametrize("when", ["starting", "started"])
 def test_a_program_ends_with_the_process_that_started_it(tmp_path: Path, when: str) -> None:
     parent = subprocess.Popen(

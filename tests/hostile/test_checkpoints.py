@@ -93,6 +93,7 @@ def all_faults(attack: Attack, hostiles: Iterable[Hostile], sound: Sound, folder
     return found
 
 
+@pytest.mark.full
 def test_hostile_checkpoints(attack: Attack, sound: Sound, tmp_path: Path) -> None:
     chosen = [hostile for hostile in every() if hostile.name in NAMED]
     assert len(chosen) == len(NAMED)

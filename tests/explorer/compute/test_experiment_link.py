@@ -56,6 +56,7 @@ def test_it_runs_to_its_end_and_the_process_with_it(qtbot, linked, tmp_path):
         assert training_folders.is_private(model.folder)
 
 
+@pytest.mark.full
 def test_stopped_it_tells_where_it_stood(qtbot, linked, tmp_path):
     linked.session.dispatch(RunExperiment(*tiny_experiment(tmp_path, ENDLESS), seed=0))
     wait(qtbot, lambda: linked.experiment.step > 0)
@@ -65,6 +66,7 @@ def test_stopped_it_tells_where_it_stood(qtbot, linked, tmp_path):
     assert linked.link.process is None
 
 
+@pytest.mark.full
 def test_another_one_takes_its_place(qtbot, linked, tmp_path):
     linked.session.dispatch(RunExperiment(*tiny_experiment(tmp_path, ENDLESS), seed=0))
     wait(qtbot, lambda: linked.experiment.step > 0)
@@ -96,6 +98,7 @@ def test_killed_it_is_a_sentence_and_can_be_run_again(qtbot, linked, tmp_path):
     wait(qtbot, lambda: linked.experiment.phase == "ended")
 
 
+@pytest.mark.full
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signals")
 def test_a_process_that_does_not_answer_is_killed_at_close(qtbot, linked, tmp_path):
     linked.session.dispatch(RunExperiment(*tiny_experiment(tmp_path, ENDLESS), seed=0))
@@ -115,6 +118,7 @@ def test_words_that_are_no_message_end_it_with_a_sentence(qtbot, linked, tmp_pat
     assert "cannot be read, and was ended. Press Run again." in linked.session.state.notice.text
 
 
+@pytest.mark.full
 def test_models_of_the_last_experiments_can_be_opened_and_older_ones_go(qtbot, linked, tmp_path, monkeypatch):
     monkeypatch.setattr(experiment_link, "_KEPT", 1)
     folders = []

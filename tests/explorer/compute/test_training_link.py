@@ -66,6 +66,7 @@ def test_killed_it_is_a_sentence_and_is_taken_up_from_its_snapshot(qtbot, linked
     wait(qtbot, lambda: linked.training.phase == "ended")
 
 
+@pytest.mark.full
 def test_another_training_takes_its_place_and_the_first_stays_until_it_is_discarded(qtbot, linked):
     linked.session.dispatch(Train(ENDLESS))
     wait(qtbot, lambda: linked.training.snapshot >= 20)
@@ -96,6 +97,7 @@ def test_closed_while_it_starts_it_ends_at_once(qtbot, linked):
     assert list(training_folders.trainings_folder().iterdir()) == []
 
 
+@pytest.mark.full
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signals")
 def test_a_process_that_does_not_answer_is_killed_at_close(qtbot, linked):
     linked.session.dispatch(Train(ENDLESS))
@@ -154,6 +156,7 @@ def test_what_ended_processes_left_without_a_step_is_removed_and_nothing_else(tm
     assert not training_folders.is_private(str(tmp_path / "my-model"))
 
 
+@pytest.mark.full
 def test_all_trainings_that_were_left_stay(tmp_path, monkeypatch):
     monkeypatch.setenv("ATTENTION_EXPLORER_HOME", str(tmp_path))
     for number in range(1, 6):
@@ -177,6 +180,7 @@ def test_all_trainings_that_were_left_stay(tmp_path, monkeypatch):
     assert (damaged / "snapshots" / "step-00000080.safetensors").is_file()  # it cannot be offered, and is not deleted
 
 
+@pytest.mark.full
 def test_what_was_not_saved_is_taken_up_by_the_next_window(qtbot, linked, tmp_path):
     linked.session.dispatch(Train(ENDLESS))
     wait(qtbot, lambda: linked.training.snapshot >= 40 and len(linked.training.curves.held_out) > 0)
@@ -234,6 +238,7 @@ def snapshots() -> list[str]:
     return [path.name for path in training_folders.trainings_folder().rglob("step-00000020.safetensors")]
 
 
+@pytest.mark.full
 def test_one_that_is_gone_on_with_stays_when_the_window_closes_while_it_starts(qtbot, linked, left):
     linked.session.dispatch(TakeUpTraining(left))
     wait(qtbot, lambda: linked.link.process.pid is not None)
@@ -258,6 +263,7 @@ def test_one_that_is_gone_on_with_stays_when_its_process_falls_while_it_imports(
     assert snapshots() == ["step-00000020.safetensors"]
 
 
+@pytest.mark.full
 def test_what_was_saved_goes_at_close(qtbot, linked, tmp_path):
     linked.session.dispatch(Train(Asked("copy:4", TINY, seconds=None, steps=30)))
     wait(qtbot, lambda: linked.training.phase == "ended")

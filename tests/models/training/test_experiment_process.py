@@ -199,6 +199,7 @@ def test_what_it_does_not_understand_is_said_and_it_goes_on(talk, tmp_path):
     assert ended.how == "done"
 
 
+@pytest.mark.full
 def test_the_process_ends_with_its_input_in_the_middle_of_a_step(tmp_path):
     process = OwnProcess("models.training.experiment_process", EXPERIMENT_HERE).running()
     assert process.stdin is not None
