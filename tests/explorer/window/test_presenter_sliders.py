@@ -25,7 +25,7 @@ def real_window(qapp: QApplication) -> Iterator[MainWindow]:
         yield opened
 
 
-@pytest.fixture(params=[(1024, 768), (1280, 720)], ids=str)
+@pytest.fixture(params=[pytest.param((1024, 768), marks=pytest.mark.full), (1280, 720)], ids=str)
 def window(real_window: MainWindow, request: pytest.FixtureRequest) -> Iterator[MainWindow]:
     back_to_start(real_window)
     real_window.dock_host.go_to("map")
