@@ -78,6 +78,11 @@ def test_qt_warns(qtbot):
 def test_python_warns():
     warnings.warn("on purpose")
 
+@pytest.mark.short("first-*")
+@pytest.mark.parametrize("case", ["first-1", "second"])
+def test_short(case):
+    assert case == "first-1"
+
 def test_fails_once(qapp):
     window = QLabel("kept by the traceback")
     kept.append(window)
@@ -96,6 +101,7 @@ EXPECTED = {
     "test_thread_raises": {"PASSED", "ERROR"},
     "test_qt_warns": {"FAILED"},
     "test_python_warns": {"FAILED"},
+    "test_short": {"PASSED"},  # the other case is left to the full run
     "test_fails_once": {"FAILED"},
 }
 
