@@ -54,12 +54,22 @@ def _summands(watch: Watch, call: BlockCall) -> list[Term]:
         terms = watch.graph.terms(number, (), factor)
         if len(terms) > 1:
             return terms
+        if parts := _side_by_side(watch, terms[0]):
+            return parts
         unit = watch.unit_of(terms[0].node)
         if unit is None or not unit.given or not unit.gave or not unit.given[0].is_floating_point():
             return terms
         number, factor = unit.reads[0], 1.0
         if norm_of(unit.module, unit.given[0], unit.gave[0]) is None and not isinstance(unit.module, nn.Linear):
             return terms
+
+
+def _side_by_side(watch: Watch, term: Term) -> list[Term]:
+    """What was concatenated to make it, each with dimensions of its own; empty where nothing was."""
+    made = watch.graph.nodes[term.node]
+    if made.unit >= 0 or made.op != "cat" or any(watch.graph.nodes[n].shape[-1] == made.shape[-1] for n in made.reads):
+        return []
+    return [part for n in made.reads for part in watch.graph.terms(n, (), term.factor)]
 
 
 def _rows(value: Tensor, call: BlockCall, layout: Layout) -> Tensor | None:

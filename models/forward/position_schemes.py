@@ -169,7 +169,8 @@ class Table(Scheme):
         found = numbers_of(table)
         positions, width = found.table.shape
         layout = wave_layout(found.table, table)
-        added = "added to" if getattr(model.config, "positions", "") != "concatenated" else "put beside"
+        concatenated = getattr(model.config, "positions", "") in ("appended", "concatenated")
+        added = "concatenated to" if concatenated else "added to"
         if layout is None:
             kind, name, title = "learned", "learned table", "Learned positions"
             words = (

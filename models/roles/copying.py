@@ -45,7 +45,8 @@ def copying_scores(model: Model, trace: Trace, should_stop: ShouldStop = never) 
     if not isinstance(embedding, nn.Embedding) or head is None:
         return None
     read, said = weight_of(embedding), weight_of(head)  # (vocabulary, width) each
-    if read.shape[1] != said.shape[1] or model.info.weights_only:
+    mapped = getattr(model.config, "positions", "") == "concatenated"  # embeddings enter the stream through a matrix
+    if read.shape[1] != said.shape[1] or mapped or model.info.weights_only:
         return None
     values = value_weights(model, trace.sites, read.shape[1], should_stop)
     if not values:

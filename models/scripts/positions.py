@@ -53,7 +53,10 @@ def _sum(script: Script, head: Head, view: PositionsView) -> None:
     script.section("the numbers on screen")
     script.tensor("embedding", view.embedding, f"({width},) of {head.query_word(place)}")
     if waved is None:
-        script.tensor("position", view.position, f"({width},) the table's row of position {place}, learned")
+        how = (
+            "its waves, where they enter the stream" if view.scheme.kind == "sinusoidal" else "the table's row, learned"
+        )
+        script.tensor("position", view.position, f"({width},) of position {place}: {how}")
     script.section("the computation")
     if waved is not None:
         row, layout = waved

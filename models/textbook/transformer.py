@@ -172,7 +172,7 @@ class Sinusoids(nn.Module):
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
-        self.shape = (config.context, config.width)
+        self.shape = (config.context, config.position_width)
         self.register_buffer("weight", self.table(), persistent=False)
         self.weight: Tensor
 
@@ -321,12 +321,13 @@ class Stack(nn.Module):
     def __init__(self, config: TransformerConfig, stack: str) -> None:
         super().__init__()
         self.config, self.stack = config, stack
-        self.embedding = nn.Embedding(config.vocabulary, config.width)  # 3.4
-        self.scale = config.width**0.5 if config.scaled_embedding else 1.0
-        table = {"sinusoidal": Sinusoids, "concatenated": Sinusoids, "learned": _learned}.get(config.positions)
-        self.position_embedding = table(config) if table is not None else None
-        concatenates = config.positions == "concatenated"
-        self.joint = nn.Linear(2 * config.width, config.width, bias=False) if concatenates else None
+        self.embedding = nn.Embedding(config.vocabulary, config.token_width)  # 3.4
+        self.embed_scale = config.width**0.5 if config.scaled_embedding else 1.0
+        self.position_embedding = _learned(config) if config.positions == "learned" else None
+        if config.positions in ("sinusoidal", "appended", "concatenated"):
+            self.position_embedding = Sinusoids(config)
+        mapped = config.positions == "concatenated"
+        self.joint = nn.Linear(2 * config.width, config.width, bias=False) if mapped else None
         self.rotary = RotaryEmbedding(config) if config.positions == "rope" else None
         bias = {"alibi": Slopes, "t5": RelativeBias}.get(config.positions)
         self.position_bias = bias(config, stack) if bias is not None else None
@@ -380,12 +381,18 @@ class Stack(nn.Module):
         return x if self.norm is None else self.norm(x)
 
     def _embedded(self, ids: Tensor, positions: Tensor) -> Tensor:
-        """3.4 and 3.5: embeddings multiplied by sqrt(d_model), and positions added, or put beside them and mixed."""
-        x = self.embedding(ids) * self.scale  # (batch, tokens, width)
+        """3.4 and 3.5: embeddings multiplied by sqrt(d_model), and positions added or concatenated."""
+        x = self.embedding(ids) * self.embed_scale  # (batch, tokens, token_width)
         if self.position_embedding is not None:
-            places = self.position_embedding(positions)  # (1, tokens, width)
-            x = x + places if self.joint is None else self.joint(torch.cat([x, places.expand_as(x)], dim=-1))
+            x = self.joined(x, self.position_embedding(positions))
         return self.dropout(x)  # type: ignore[no-any-return]
+
+    def joined(self, x: Tensor, places: Tensor) -> Tensor:
+        """Embeddings (..., token_width) and positions (..., position_width) as one, (..., width): linear in both."""
+        if self.config.positions not in ("appended", "concatenated"):
+            return x + places
+        both = torch.cat([x, places.expand(*x.shape[:-1], -1)], dim=-1)
+        return both if self.joint is None else self.joint(both)  # [x; p] W = x W_x + p W_p: two maps, added
 
     def _mask(self, x: Tensor, attention_mask: Tensor | None, past: int) -> Tensor | None:
         """What each token may attend to, (batch, 1, queries, keys) bool; None where `is_causal` of a module says it."""

@@ -14,7 +14,7 @@ MODEL_TYPE = "explorer-transformer"
 Shape = Literal["encoder-decoder", "encoder", "decoder"]
 NormKind = Literal["layer", "rms"]
 NormPlace = Literal["post", "pre"]
-PositionKind = Literal["none", "sinusoidal", "concatenated", "learned", "rope", "alibi", "t5"]
+PositionKind = Literal["none", "sinusoidal", "appended", "concatenated", "learned", "rope", "alibi", "t5"]
 ScoreKind = Literal["scaled", "dot", "additive"]
 FeedForwardKind = Literal["relu", "gelu", "swiglu", "none"]
 
@@ -65,12 +65,12 @@ class TransformerConfig(PreTrainedConfig):
     norm: str = "layer"
     norm_place: str = "post"
     epsilon: float = 1e-5  # of the norms
-    positions: str = "sinusoidal"
+    positions: str = "sinusoidal"  # appended: after the embedding; concatenated: so, and mapped back to the width
     score: str = "scaled"
     feed_forward: str = "relu"
     residual: bool = True
     causal_mask: bool = True  # of a decoder: no token attends to a later one
-    tied: bool = True  # one matrix embeds both texts and gives the logits
+    tied: bool = True  # one matrix embeds both texts and gives the logits; off where positions are appended
     bias: bool = True  # of the linear maps
     scaled_embedding: bool = True  # embeddings are multiplied by sqrt(width)
     dropout: float = 0.1
@@ -87,12 +87,23 @@ class TransformerConfig(PreTrainedConfig):
         self.key_heads = self.key_heads or self.heads
         self.inner = self.inner or 4 * self.width
         self._check_together()
+        self.tied = self.tied and self.token_width == self.width  # the matrix of the logits reads the whole width
         self.is_encoder_decoder = self.shape == "encoder-decoder"
         super().__post_init__(**kwargs)  # type: ignore[no-untyped-call]
 
     @property
     def head_dim(self) -> int:
         return self.width // self.heads
+
+    @property
+    def token_width(self) -> int:
+        """Dimensions of a token's embedding: the width, or what appended positions leave of it."""
+        return self.width - self.width // 2 if self.positions == "appended" else self.width
+
+    @property
+    def position_width(self) -> int:
+        """Dimensions of a position's vector: the width, or half of it where positions are appended."""
+        return self.width // 2 if self.positions == "appended" else self.width
 
     @property
     def predicting_stack(self) -> str:
@@ -146,10 +157,14 @@ class TransformerConfig(PreTrainedConfig):
                 f"positions=rope turns the dimensions of a head in pairs, and {heads} heads of a width of {width} have "
                 f"{self.head_dim} each, an odd number"
             )
+        if self.positions == "appended" and width < 2:
+            raise ValueError(
+                "positions=appended divides the width between embedding and position: it has to be 2 or more"
+            )
         if self.score == "additive" and self.positions in ("rope", "alibi", "t5"):
             raise ValueError(
                 f"positions={self.positions} changes the product of a query and a key, and score=additive has none. "
-                "Take none, sinusoidal, concatenated or learned"
+                "Take none, sinusoidal, appended, concatenated or learned"
             )
         if self.positions == "t5" and self.farthest <= self.buckets // (2 if self.shape == "decoder" else 4):
             raise ValueError(

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from models.attention.numbers import copied
 from models.files.devices import apply
@@ -19,6 +19,7 @@ from models.forward.trace import Trace
 from models.protocol.interventions import Positions
 from models.protocol.positions import PositionScheme, PositionsRequest, PositionsView, RotationView
 from models.protocol.values import Site, site_tokens
+from models.textbook.transformer import Stack
 from models.views.rotation import rotation_view
 
 
@@ -73,6 +74,14 @@ def positions_view(request: PositionsRequest, model: Model, trace: Trace) -> Pos
     )
 
 
+_CONCATENATED = {
+    "appended": "They are concatenated: each has dimensions of its own, and is 0 in those of the other.",
+    "concatenated": "They are concatenated, and a matrix maps both back to the stream's width, a sum of two maps: "
+    "each is shown after its own.",
+}
+"""What is said of a textbook model's sum, by the config's `positions`."""
+
+
 class _Sum(NamedTuple):
     embedding: np.ndarray | None
     position: np.ndarray | None
@@ -97,6 +106,10 @@ def _sum(model: Model, site: Site, trace: Trace, token: int, place: int) -> _Sum
     by = mode.by if mode is not None else 0
     position = torch.zeros_like(rows[0]) if mode is not None and mode.mode == "off" else rows[place + by]
     position = position.float().cpu()
+    note = ""
+    if isinstance(parent, Stack):
+        embedding, position = _joined(parent, embedding, position)
+        note = _CONCATENATED.get(parent.config.positions, "")
     if embedding.shape != position.shape:
         return _Sum(None, None, None, "Embedding and position are of different width here, and are not simply added.")
     extra = []
@@ -104,8 +117,17 @@ def _sum(model: Model, site: Site, trace: Trace, token: int, place: int) -> _Sum
         extra.append("a token-type vector is added")
     if any(hasattr(parent, name) for name in ("LayerNorm", "layernorm_embedding", "layer_norm_embedding")):
         extra.append("the sum is normalised")
-    note = f"Before the first layer {' and '.join(extra)} as well." if extra else ""
+    if extra:
+        note = f"Before the first layer {' and '.join(extra)} as well."
     return _Sum(copied(embedding), copied(position), copied(embedding + position), note)
+
+
+def _joined(stack: Stack, embedding: Tensor, position: Tensor) -> tuple[Tensor, Tensor]:
+    """The two as summands of what enters the first block, (width,) each."""
+    device = stack.embedding.weight.device
+    both = (embedding, torch.zeros_like(position)), (torch.zeros_like(embedding), position)
+    first, second = (stack.joined(*(t.to(device) for t in pair)).cpu() for pair in both)
+    return first, second
 
 
 def _embedding(model: Model, positions: nn.Module) -> nn.Module | None:

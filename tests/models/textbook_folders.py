@@ -24,6 +24,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "t5-like": {"positions": "t5", "norm": "rms", "norm_place": "pre", "score": "dot", "scaled_embedding": False},
     "not-causal": {"shape": "decoder", "positions": "alibi", "causal_mask": False},
     "additive": {"positions": "concatenated", "score": "additive", "norm_place": "pre"},
+    "appended": {"shape": "decoder", "positions": "appended", "norm_place": "pre"},
     "bare": {"shape": "decoder", "positions": "learned", "residual": False, "feed_forward": "none"},
     "slopes-both-ways": {"shape": "encoder", "positions": "alibi", "norm_place": "pre"},
 }

@@ -88,11 +88,13 @@ _TRANSFORMER: tuple[tuple[str, tuple[Switch, ...]], ...] = (
             Switch(
                 "positions",
                 "Positions",
-                "How it is told where a token stands",
+                "How it is told where a token stands. Concatenated, embedding and position get half of the width each; "
+                "mapped back to the width, they are added, each through a matrix of its own",
                 Choose(
                     (
                         ("sinusoidal", "Sinusoids, added"),
-                        ("concatenated", "Sinusoids, beside"),
+                        ("appended", "Sinusoids, concatenated"),
+                        ("concatenated", "Sinusoids, concatenated and mapped"),
                         ("learned", "Learned"),
                         ("rope", "RoPE"),
                         ("alibi", "ALiBi"),
@@ -165,7 +167,13 @@ _TRANSFORMER: tuple[tuple[str, tuple[Switch, ...]], ...] = (
                 Choose((("relu", "ReLU"), ("gelu", "GELU"), ("swiglu", "SwiGLU"), ("none", "None"))),
             ),
             Switch("residual", "Residuals", "Each part adds to the stream, and does not replace it", Flag(True)),
-            Switch("tied", "Tied embeddings", "One matrix embeds both texts and gives the logits", Flag(True)),
+            Switch(
+                "tied",
+                "Tied embeddings",
+                "One matrix embeds both texts and gives the logits",
+                Flag(True),
+                needs=(("positions", ("sinusoidal", "concatenated", "learned", "rope", "alibi", "t5", "none")),),
+            ),
             Switch("bias", "Biases", "Of the linear layers", Flag(True)),
             Switch("scaled_embedding", "Scaled embedding", "Embeddings are multiplied by √width", Flag(True)),
         ),

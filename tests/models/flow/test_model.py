@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from models import run
+from models import open_checkpoint, run
 from models.flow.model import Watched, watch
 from models.forward.model import Model
 from models.protocol.batch import Batch
@@ -16,6 +16,7 @@ from tests.models import tiny
 from tests.models.eager import target_for
 from tests.models.flow.families import FAMILIES, Blocks
 from tests.models.flow.hooked import hooked, of
+from tests.models.textbook_folders import TEXT, write_folder
 
 
 def silent(_label: str, _fraction: float | None) -> None: ...
@@ -113,6 +114,21 @@ def test_embeddings_are_those_of_the_tables(story_gpt):
     close(tokens.norms, body.wte.weight[ids].norm(dim=-1).numpy())
     close(positions.norms, body.wpe.weight[: len(ids)].norm(dim=-1).numpy())
     close(stack.norms, (body.wte.weight[ids] + body.wpe.weight[: len(ids)]).norm(dim=-1).numpy())
+
+
+@pytest.mark.parametrize("positions", ["appended", "concatenated"])
+@pytest.mark.parametrize("text", [TEXT, Batch((TEXT, "abc>"), "right")], ids=["one", "two"])
+def test_what_is_concatenated_is_told_apart(tmp_path, positions, text):
+    model = open_checkpoint(write_folder(tmp_path, shape="decoder", positions=positions))
+    trace = run(model, text)
+    (stack,) = watch(model, trace, text, None, never, silent).stacks
+    body = model.module.model.decoder
+    tokens, places = stack.embedding
+    assert (tokens.part, tokens.module) == ("tokens", "model.decoder.embedding")
+    assert (places.part, places.module) == ("positions", "model.decoder.position_embedding")
+    ids = [token.id for token in trace.tokens]
+    close(tokens.norms, body.embedding.weight[ids].norm(dim=-1).numpy() * 32**0.5)
+    close(places.norms, body.position_embedding.weight[: len(ids)].norm(dim=-1).numpy())
 
 
 def test_layers_of_shared_weights_say_so(tiny_model):

@@ -358,6 +358,44 @@ def test_sinusoids_are_those_of_the_paper():
     np.testing.assert_allclose(table[:, 1::2], np.cos(angle), atol=1e-6)
 
 
+def test_appended_positions_have_dimensions_of_their_own():
+    model: Any = textbook(shape="decoder", positions="appended")
+    entered = {}
+    model.model.decoder.layers[0].register_forward_pre_hook(lambda _, args: entered.update(x=args[0]))
+    run(model, IDS)
+    assert model.model.decoder.embedding.weight.shape == (32, 16)
+    assert model.lm_head.weight.shape == (32, 32)
+    np.testing.assert_allclose(entered["x"][..., :16], model.model.decoder.embedding.weight[IDS].detach() * 32**0.5)
+    angle = np.arange(7)[:, None] / 10_000 ** (2 * np.arange(8)[None] / 16)
+    for row in entered["x"][..., 16:]:
+        np.testing.assert_allclose(row[:, 0::2], np.sin(angle), atol=1e-6)
+        np.testing.assert_allclose(row[:, 1::2], np.cos(angle), atol=1e-6)
+
+
+def test_a_matrix_of_a_concatenation_is_a_sum_of_two_maps():
+    model: Any = textbook(shape="decoder", positions="concatenated")
+    entered = {}
+    model.model.decoder.layers[0].register_forward_pre_hook(lambda _, args: entered.update(x=args[0]))
+    run(model, IDS)
+    of_tokens, of_positions = model.model.decoder.joint.weight.detach().double().split(32, dim=1)
+    tokens = model.model.decoder.embedding.weight.detach().double()[IDS] * 32**0.5
+    places = model.model.decoder.position_embedding.weight.double()[:7]
+    wanted = tokens @ of_tokens.mT + places @ of_positions.mT
+    torch.testing.assert_close(entered["x"].double(), wanted, atol=1e-5, rtol=0)
+
+
+def test_no_matrix_is_shared_where_positions_are_appended(tmp_path):
+    model: Any = textbook(positions="appended", tied=True)
+    assert not model.config.tied
+    ids = {"input_ids": IDS, "decoder_input_ids": WRITTEN}
+    model.save_pretrained(tmp_path)
+    again = type(model).from_pretrained(tmp_path)
+    with torch.no_grad():
+        assert torch.equal(again(**ids).logits, model(**ids).logits)
+    with pytest.raises(ValueError, match="has to be 2 or more"):
+        TransformerConfig(width=1, heads=1, positions="appended")
+
+
 def test_additive_scores_are_those_of_bahdanau():
     model: Any = textbook(shape="encoder", score="additive", positions="none").double()
     attention = model.model.encoder.layers[0].self_attn
@@ -398,7 +436,7 @@ def test_label_smoothing_is_a_mixture_with_the_even_distribution():
 EVERY: list[dict[str, Any]] = [
     {"shape": shape, "positions": positions, **more}
     for shape in ("encoder-decoder", "decoder", "encoder")
-    for positions in ("none", "sinusoidal", "concatenated", "learned", "rope", "alibi", "t5")
+    for positions in ("none", "sinusoidal", "appended", "concatenated", "learned", "rope", "alibi", "t5")
     for more in (
         {},
         {"norm": "rms", "norm_place": "pre", "feed_forward": "swiglu", "key_heads": 2, "tied": False, "bias": False},

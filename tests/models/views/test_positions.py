@@ -15,7 +15,7 @@ from models.forward.trace import Trace
 from models.protocol.interventions import Positions
 from models.protocol.positions import PositionsRequest, PositionsView
 from models.views.positions import describe_positions, positions_view
-from tests.models import tiny
+from tests.models import textbook_folders, tiny
 
 TEXT = "Tom and Anna went to the park."
 SCALINGS = {
@@ -101,6 +101,24 @@ def test_embedding_and_position_make_what_enters_the_first_layer(request, name):
         assert view.total is not None
         assert np.array_equal(view.total, entered)
         assert view.embedding + view.position == pytest.approx(entered, abs=1e-6)
+
+
+@pytest.mark.parametrize("positions", ["sinusoidal", "appended", "concatenated"])
+@pytest.mark.parametrize("scaled_embedding", [True, False])
+def test_a_textbook_models_two_summands_make_what_enters(tmp_path, positions, scaled_embedding):
+    switches = {"shape": "decoder", "positions": positions, "scaled_embedding": scaled_embedding}
+    model = open_checkpoint(textbook_folders.write_folder(tmp_path, **switches))
+    trace = run(model, textbook_folders.TEXT)
+    view = view_of(model, trace, "decoder", 3, 0)
+    assert view.embedding is not None
+    assert view.position is not None
+    entered = trace.residual["decoder"][0][3].numpy()
+    assert view.embedding + view.position == pytest.approx(entered, abs=1e-6)
+    assert np.abs(view.position).max() > 0.1
+    assert ("concatenated" in view.sum_note) == (positions != "sinusoidal")
+    if positions == "appended":
+        assert not view.embedding[16:].any()
+        assert not view.position[:16].any()
 
 
 def test_bert_says_what_else_is_added(story_bert):
