@@ -20,7 +20,7 @@ from models.lessons.reading import Reading
 from models.protocol.chat import Pair
 from models.protocol.errors import InputError
 from models.protocol.facts import FactsRequest, FactsView, Value
-from models.protocol.information import entropy
+from models.protocol.information import entropy, from_nats
 from models.protocol.other_weights import OtherWeightsRequest, Rerun
 from models.protocol.prompt import Prompt, plain_text
 from models.protocol.values import site_tokens
@@ -253,7 +253,7 @@ _KINDS: dict[str, Callable[[Reading], Value]] = {
     "attention products": cost.attention_products,
     "matrix products": cost.matrix_products,
     "cached bytes": cost.cached_bytes,
-    "weights apart": lambda r: float(_other(r).divergence.max()),
+    "weights apart": lambda r: from_nats(float(_other(r).divergence.max()), "bits"),
     "answer apart": lambda r: float(_other(r).distance),
     "softmax": formulas.softmax_share,
     "division": formulas.division,

@@ -248,12 +248,12 @@ def test_other_weights_are_searched_once_for_all_figures_and_for_the_panel(engin
     view = ask(engine, OtherWeightsRequest(run=2, ticket=4, site=SITE, head=5, position=TO))
     assert isinstance(view, OtherWeightsView), view
     assert view.done == 1  # nothing was left to search
-    assert (apart, moved) == (float(view.same.divergence[0]), float(view.same.distance))
+    assert (apart, moved) == (float(view.same.divergence[0]) / math.log(2), float(view.same.distance))
     # Jensen and Shannon's divergence of the weights that were found from the model's own
     p, q = eager()[0][5][TO], view.same.weights[0]
     middle = (p + q) / 2
     nats = sum(w * math.log(w / m) / 2 for side in (p, q) for w, m in zip(side, middle, strict=True) if w > 0)
-    assert apart == pytest.approx(nats, abs=1e-6)
+    assert apart == pytest.approx(nats / math.log(2), abs=1e-6)
 
 
 def test_figures_of_one_input_share_its_run(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
