@@ -210,14 +210,20 @@ def stripe_tooltip(box: NormBox, dimension: int) -> str:
     """One dimension of a norm, as it is computed."""
     if box.before is None:
         return f"dimension {dimension}: {value_text(float(box.after[dimension]))}"
-    x, y = float(box.before[dimension]), float(box.after[dimension])
-    gain = "" if box.gain is None or box.off else f" × {_bracketed(float(box.gain[dimension]))}"
-    bias = "" if box.bias is None or box.off else f" + {_bracketed(float(box.bias[dimension]))}"
-    inner = value_text(x) if box.rms else f"({value_text(x)} − {_bracketed(box.mean)})"
-    return f"dimension {dimension}: {inner} ÷ {value_text(box.deviation)}{gain}{bias} = {value_text(y)}"
+    return f"dimension {dimension}: {norm_terms(box, dimension)} = {value_text(float(box.after[dimension]))}"
 
 
-def _bracketed(value: float) -> str:
+def norm_terms(box: NormBox, dimension: int) -> str:
+    """(x − mean) ÷ √(deviation² + eps) × gain + bias, in numbers."""
+    assert box.before is not None
+    x = value_text(float(box.before[dimension]))
+    inner = x if box.rms else f"({x} − {bracketed(box.mean)})"
+    gain = "" if box.gain is None or box.off else f" × {bracketed(float(box.gain[dimension]))}"
+    bias = "" if box.bias is None or box.off else f" + {bracketed(float(box.bias[dimension]))}"
+    return f"{inner} ÷ √({value_text(box.deviation)}² + {box.eps:g}){gain}{bias}"
+
+
+def bracketed(value: float) -> str:
     text = value_text(value)
     return text if value >= 0 else f"({text})"
 

@@ -10,6 +10,7 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelInd
 from PySide6.QtWidgets import QHBoxLayout, QHeaderView, QLabel, QTableView, QToolButton, QVBoxLayout, QWidget
 
 from explorer.panels.flow.box_text import neuron_name, title
+from explorer.panels.flow.formulas import formula, worked
 from explorer.widgets.number_text import value_text
 from models.protocol.flow import BlockView, Box, FeedForwardBox, HeadsBox, NormBox, ProjectionBox
 
@@ -102,7 +103,15 @@ class NumbersTable(QWidget):
         self.table.setAccessibleName("Numbers of the box")
         self.table.verticalHeader().hide()
         self.table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
-        self.table.setSelectionMode(QTableView.SelectionMode.NoSelection)
+        self.table.setSelectionMode(QTableView.SelectionMode.SingleSelection)
+        self.table.setSelectionBehavior(QTableView.SelectionBehavior.SelectRows)
+        self.table.selectionModel().currentRowChanged.connect(lambda now, _before: self._work_out(max(0, now.row())))
+        self.formula, self.worked = QLabel(), QLabel()
+        for words in (self.formula, self.worked):
+            words.setTextFormat(Qt.TextFormat.PlainText)
+            words.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+            words.setWordWrap(True)
+        self.worked.setToolTip("The formula with the numbers of one row: choose a row of the table")
         self.table.setShowGrid(False)
         line = QHBoxLayout()
         line.addWidget(self.heading, 1)
@@ -111,19 +120,36 @@ class NumbersTable(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)
         column.addLayout(line)
+        column.addWidget(self.formula)
+        column.addWidget(self.worked)
         column.addWidget(self.table)
         self.hide()
 
     def show_box(self, view: BlockView, number: int, keys: Mapping[str, Sequence[str]]) -> None:
         """Open with one box of a block. `keys` are called what heads attend to, by part."""
+        same = self._shown is not None and number == self._number and not self.isHidden()
         self._number, self._shown = number, (view, keys)
         box = view.boxes[number]
         self.heading.setText(f"{title(box)}  {box.module}".rstrip())
+        self.formula.setText(formula(box))
+        self.formula.setVisible(bool(self.formula.text()))
+        at = max(0, self.table.currentIndex().row())
         self._numbers.show(columns_of(box, keys.get(box.part, ())))
+        at = at if same and at < self._numbers.rowCount() else 0
+        self.table.setCurrentIndex(self._numbers.index(at, 0))
+        self._work_out(at)
         row = self.fontMetrics().height() + 6
         self.table.verticalHeader().setDefaultSectionSize(row)
         self.table.setFixedHeight(min(_LINES, self._numbers.rowCount() + 1) * row + row)
         self.show()
+
+    def _work_out(self, row: int) -> None:
+        """The formula with the numbers of one row."""
+        if self._shown is None:
+            return
+        view, keys = self._shown
+        self.worked.setText(worked(view, self._number, row, keys.get(view.boxes[self._number].part, ())))
+        self.worked.setVisible(bool(self.worked.text()))
 
     def follow(self, view: BlockView | None, keys: Mapping[str, Sequence[str]]) -> None:
         """Show the same box of another block, token, run or model; close where `view` has no such box."""

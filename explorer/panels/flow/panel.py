@@ -63,7 +63,7 @@ _DISTANCES: tuple[Distance, ...] = ("model", "block", "attention")
 _WAITING = "The model appears here, from what it reads to what it says, when it has run."
 _NOTHING = "Of this model no block can be read."
 _HINT = "Press Play to follow “{}” through the model, or click a block to choose it, once more to go in."
-_HINT_BLOCK = "Press Play to follow “{}” through the model, or click a box to see its numbers."
+_HINT_BLOCK = "Press Play to follow “{}” through the model, or click a box to see its formula and numbers."
 
 
 class FlowPanel(Panel):

@@ -142,7 +142,7 @@ def test_pointing_says_the_numbers(picture):
     assert isinstance(norm, NormBox)
     at = QPointF(stripes.left() + 5.5 / 8 * stripes.width(), stripes.top() + 2)
     told = picture.tooltip_at(0, at)
-    assert told == "dimension 5: (−3.000 − 0.0625) ÷ 1.407 × 0.500 + 0.125 = −0.963"
+    assert told == "dimension 5: (−3.000 − 0.0625) ÷ √(1.407² + 1e-05) × 0.500 + 0.125 = −0.963"
     value = (-3 - norm.mean) / norm.deviation * 0.5 + 0.125
     assert value == pytest.approx(float(norm.after[5]), abs=1e-6)
     assert f"{value:.3f}".replace("-", "−") in told

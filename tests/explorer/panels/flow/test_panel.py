@@ -162,6 +162,10 @@ def test_numbers_of_a_box_open_and_close(panel, session, qtbot):
     qtbot.mouseClick(block, Qt.MouseButton.LeftButton, pos=(block.box_rect(7).topLeft().toPoint() + QPoint(20, 8)))
     assert numbers.isVisible()
     assert "h.5.ln_2" in numbers.heading.text()
+    assert numbers.formula.text() == "y = (x − mean) ÷ √(variance + ε) × gain + bias"
+    assert numbers.worked.text().startswith("dimension 0: (2.000 − 0.0625) ÷ √(1.407² + 1e-05) × 0.500 + 0.125 = ")
+    numbers.table.setCurrentIndex(numbers.table.model().index(5, 2))
+    assert numbers.worked.text() == "dimension 5: (−3.000 − 0.0625) ÷ √(1.407² + 1e-05) × 0.500 + 0.125 = −0.963"
     qtbot.keyClick(block, Qt.Key.Key_Escape)
     assert not numbers.isVisible()
     assert session.state.document.view.distance == "block"
@@ -204,7 +208,7 @@ def test_what_a_click_does_is_said_in_the_same_words_everywhere(panel, session):
     assert said in panel.about(session.state).to_try
     assert said in resource("help.md").read_text(encoding="utf-8").lower()
     session.dispatch(SetView("distance", "block"))
-    assert "click a box to see its numbers" in panel.body.sentence.text()  # one is in it by now
+    assert "click a box to see its formula" in panel.body.sentence.text()  # one is in it by now
 
 
 def test_play_walks_box_by_box_and_says_the_numbers(panel, session, qtbot):
