@@ -303,7 +303,8 @@ def _parser() -> argparse.ArgumentParser:
         "--check-lessons",
         nargs="*",
         metavar="FILE",
-        help="go through every step of these lessons, or of those that come along, and check what each says",
+        help="go through every step of these lessons, or of those that come along, and check what each says; "
+        "this draws a window that nobody sees, and needs Qt's libraries",
     )
     parser.add_argument(
         "--diagnose", action="store_true", help="print versions, devices and folders, to go with the report of a fault"

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from explorer.console import complain, say
+from explorer.missing_libraries import missing_library
 from explorer.session.changes import record
 from explorer.session.example_rules import changed_everywhere
 from explorer.session.examples import Example, examples_of
@@ -43,8 +44,16 @@ def check_lessons(paths: tuple[Path, ...] = ()) -> int:
         0; 1 where a step cannot be shown, or something that it says is not so.
     """
     os.environ["QT_QPA_PLATFORM"] = "offscreen"
-    from PySide6.QtCore import QEvent
-    from PySide6.QtWidgets import QApplication
+    try:
+        from PySide6.QtCore import QEvent
+        from PySide6.QtWidgets import QApplication
+    except ImportError as error:
+        if not (sentence := missing_library(str(error))):
+            raise
+        complain(
+            f"Checking lessons puts each step in a window that nobody sees, which needs Qt's libraries. {sentence}"
+        )
+        return 1
 
     from explorer.session.state import Document, State
     from explorer.settings import Settings

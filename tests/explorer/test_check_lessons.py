@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +18,20 @@ from explorer.window.window import MainWindow
 from tests.explorer.real_window import opened_window
 
 BESIDE = list(beside_lessons())
+
+WITHOUT_LIBRARIES = """
+import sys
+from importlib.abc import MetaPathFinder
+
+class Bare(MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name in ("PySide6.QtGui", "PySide6.QtWidgets"):
+            raise ImportError("libGL.so.1: cannot open shared object file: No such file or directory")
+
+sys.meta_path.insert(0, Bare())
+from explorer import app
+sys.exit(app.main(["--check-lessons"]))
+"""
 
 LESSON = """
 title = "L"
@@ -36,6 +52,14 @@ says = { kind = "next" }
 question = "Which?"
 options = [{ say = "a", when = "says = 'was'" }, { say = "b", when = "WHEN" }]
 """
+
+
+def test_without_the_libraries_of_a_window_it_says_that_it_needs_one() -> None:
+    ended = subprocess.run([sys.executable, "-c", WITHOUT_LIBRARIES], capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert "puts each step in a window that nobody sees, and needs Qt's libraries. The " in ended.stderr
+    assert "libGL.so.1" in ended.stderr
+    assert "Traceback" not in ended.stderr
 
 
 @pytest.fixture(scope="module")
