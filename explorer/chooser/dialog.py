@@ -32,6 +32,7 @@ from explorer.widgets.small_screens import fitted, room_for
 from models.files.hub_cache import cache_location
 from models.files.memory import in_bytes
 from models.files.names import SCHEME, is_hub
+from models.files.text_parts import whole_of
 from models.protocol.describing import Described
 from models.protocol.hub import HubListing
 
@@ -96,6 +97,8 @@ class CheckpointDialog(QDialog):
         self._rest.setSingleShot(True)
         self._rest.setInterval(REST)
         self._rest.timeout.connect(self._ask)
+        self.text_button = _button("&Text half", "Describe the half of this model that reads texts")
+        self.text_button.clicked.connect(self.choose_text_half)
         self.download_button = _button("&Download", "Fetch what is missing of it into the cache")
         self.download_button.clicked.connect(self.download)
         self.doing = ElidedLabel()
@@ -139,7 +142,9 @@ class CheckpointDialog(QDialog):
         right.addWidget(self.view, 1)
         right.addWidget(self.ggufs)
         right.addWidget(self.progress)
-        right.addLayout(_row(self.doing, self.cancel_button, self.download_button, stretch=self.doing))
+        right.addLayout(
+            _row(self.doing, self.text_button, self.cancel_button, self.download_button, stretch=self.doing)
+        )
         card.set_content(page)
         self._card = card
 
@@ -212,6 +217,12 @@ class CheckpointDialog(QDialog):
     def _name(self, reference: str) -> None:
         self.hub_box.name.setText(reference.removeprefix(SCHEME))
 
+    def choose_text_half(self) -> None:
+        """Put the text half of what is described on the list, and choose it."""
+        info = None if self._described is None else self._described.info
+        if info is not None and info.text_part:
+            self.add(info.text_part)
+
     def download(self) -> None:
         if self.download_button.isVisible() and self.download_button.isEnabled():
             self._hub.fetch(self.hub_box.is_offline)
@@ -249,7 +260,7 @@ class CheckpointDialog(QDialog):
         self._rest.stop()
         self.ggufs.clear()
         if is_hub(reference):
-            self._name(reference)  # where it is not here any more it can be looked up
+            self._name(whole_of(reference) or reference)  # where it is not here any more it can be looked up
         self._describe(reference, None)
 
     def _describe(self, reference: str, listing: HubListing | None) -> None:
@@ -319,6 +330,8 @@ class CheckpointDialog(QDialog):
             self.view.show_sentence("", "Choose a checkpoint on the left, or type the name of one on Hugging Face.")
         refused = described is None or bool(described.refusal)
         self.open_button.setEnabled(not refused and not missing and not busy)
+        info = None if described is None else described.info
+        self.text_button.setVisible(info is not None and bool(info.text_part) and not missing and not busy)
         self.download_button.setText(f"&Download {in_bytes(missing)}" if missing else "&Download")
         self.download_button.setVisible(bool(missing) and not busy)
         self.download_button.setEnabled(not refused)

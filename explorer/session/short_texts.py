@@ -27,6 +27,7 @@ from explorer.session.state import CorpusChoice, Document
 from explorer.session.view_options import ViewOptions
 from models.files.names import is_hub, parse
 from models.files.sample_pictures import PREFIX as SAMPLE
+from models.files.text_parts import whole_of
 from models.protocol.errors import CheckpointError
 
 MOST_CHARACTERS = 2000
@@ -161,7 +162,7 @@ def _not_elsewhere(document: Document) -> str:
     reference, picture = document.checkpoint, document.picture
     try:
         if is_hub(reference):
-            parse(reference)
+            parse(whole_of(reference) or reference)
         else:
             check_reference(reference)
     except (ValueError, CheckpointError):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from models.files.names import is_hub, parse, title_of
+from models.files.text_parts import whole_of
 from models.files.training_steps import step_of
 from models.protocol.errors import CheckpointError
 
@@ -90,11 +91,14 @@ def shipped_unchanged(reference: str) -> bool:
 def folder_of(reference: str) -> Path:
     """The folder or GGUF file of a checkpoint: a shipped name, "hf://…" in huggingface_hub's cache, else a path.
 
-    Of a snapshot, `my-model@400`, it is the folder of its training.
+    Of a snapshot, `my-model@400`, it is the folder of its training; of a text half, `my-clip#text`, that of the whole.
 
     Raises:
         CheckpointError: no valid name on a hub, or one that the cache does not hold.
     """
+    whole = whole_of(reference)
+    if whole is not None:
+        return folder_of(whole)
     if is_hub(reference):
         return _fetched(reference)
     shipped_folder = WEIGHTS / reference

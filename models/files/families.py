@@ -64,11 +64,24 @@ def _is_config(kind: Any) -> TypeGuard[type[PreTrainedConfig]]:
 
 def shown_part(architecture: str, config: Any) -> tuple[str, Any]:
     """Of a model that holds texts against pictures (CLIP) its vision half; any other as it is."""
-    kind, half = _class(architecture, config), getattr(config, "vision_config", None)
-    if kind is None or kind.can_generate() or not isinstance(half, PreTrainedConfig):
-        return architecture, config
-    bare = _names(tables.MODEL_MAPPING_NAMES, half)
+    half = _half(architecture, config, "vision_config")
+    bare = () if half is None else _names(tables.MODEL_MAPPING_NAMES, half)
     return (bare[0], half) if bare else (architecture, config)
+
+
+def text_part(architecture: str, config: Any) -> tuple[str, Any] | None:
+    """Of a model that holds texts against pictures its text half; None of any other."""
+    half = _half(architecture, config, "text_config")
+    if half is None or _half(architecture, config, "vision_config") is None:
+        return None
+    name = f"{type(half).__name__.removesuffix('Config')}Model"
+    return (name, half) if isinstance(getattr(transformers, name, None), type) else None
+
+
+def _half(architecture: str, config: Any, name: str) -> PreTrainedConfig | None:
+    """The config of one half of a model that has two and says no words."""
+    kind, half = _class(architecture, config), getattr(config, name, None)
+    return half if kind is not None and not kind.can_generate() and isinstance(half, PreTrainedConfig) else None
 
 
 def family_of(architecture: str, config: Any) -> str:

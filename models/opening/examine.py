@@ -15,9 +15,10 @@ from transformers import AutoConfig
 from models.files.adapter_files import base_of, has_adapter, is_adapter, read_adapter, without_base
 from models.files.bounds import Accounted, out_of_bounds
 from models.files.catalogue import folder_of, read_card
-from models.files.families import settings_of, shown_part
+from models.files.families import settings_of, shown_part, text_part
 from models.files.gguf import is_gguf
 from models.files.names import title_of
+from models.files.text_parts import SUFFIX, whole_of
 from models.files.training_steps import snapshot_path
 from models.files.weight_files import adapter, check_texts, read_headers, read_json, summary, wrong_count
 from models.opening.examine_gguf import examine_gguf, examine_header
@@ -124,8 +125,15 @@ def _examine_folder(reference: str, path: Path, listing: HubListing | None) -> E
     architectures = raw.get("architectures")
     named = architectures[0] if isinstance(architectures, list) and architectures else ""
     architecture = named if isinstance(named, str) else ""
-    architecture, config = shown_part(architecture, config)
+    text, whole = text_part(architecture, config), whole_of(reference)
+    if whole is not None and text is None:
+        raise CheckpointError(f"{title} has no text half of its own. Open {whole}, without {SUFFIX}.")
+    architecture, config = text if whole is not None and text is not None else shown_part(architecture, config)
     info = info_of(reference, path, architecture, config, tensors, read_card(path), training)
+    if whole is not None:
+        info = replace(info, name=f"{info.name}, text half")
+    elif text is not None:
+        info = replace(info, text_part=f"{reference}{SUFFIX}")
     if listing is None and has_adapter(path):
         info = replace(info, adapter=_adapter_of(path))
     return checked(Examined(info, config), tensors)

@@ -20,6 +20,7 @@ from models.files.helper_process import Ended, Limits
 from models.files.helper_work import Note, serve_requests
 from models.files.hub_cache import cache_location
 from models.files.names import is_hub, parse, title_of
+from models.files.text_parts import whole_of
 from models.files.weight_files import TEXT_BYTES
 from models.opening.examine import find
 from models.opening.trial import TrialRequest, Verdict, judge
@@ -109,4 +110,5 @@ def _limits(request: TrialRequest) -> Limits:
 
 
 def _title(reference: str) -> str:
-    return parse(reference).title if is_hub(reference) else title_of(Path(reference))
+    whole = whole_of(reference) or reference
+    return parse(whole).title if is_hub(whole) else title_of(Path(whole))

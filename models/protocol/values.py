@@ -271,6 +271,7 @@ class CheckpointInfo:
     adapter: AdapterInfo | None = None  # beside its weights, put on or not
     class_head: ClassHead | None = None  # of a classifier, whose family is then "encoder": it says no words
     pair_head: ClassHead | None = None  # beside a head for masks, what it says of two texts (BertForPreTraining)
+    text_part: str = ""  # what the text half is called that its files hold too, where its vision half is shown (CLIP)
     training: TrainingSteps | None = None  # whose snapshots lie beside it; None of all that no training here has saved
 
     @property

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from models.files.text_parts import whole_of
 from models.files.training_steps import step_of
 from models.forward.current_run import CurrentRun
 from models.forward.model import Model
@@ -38,7 +39,7 @@ def open_here(script: Script, model: Model, function: str, why: str) -> None:
     at, reference = step_of(info.reference), info.reference
     if at is not None:
         reference = f"{at.folder.absolute()}@{at.step}"
-    elif Path(reference).exists():
+    elif Path(reference).exists() or ((whole := whole_of(reference)) and Path(whole).exists()):
         reference = str(Path(reference).absolute())
     placed = f", dtype={model.dtype_name!r}" if model.dtype_name != "float32" else ""
     script.line(f"model = open_checkpoint({reference!r}{placed})")

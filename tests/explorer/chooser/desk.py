@@ -34,9 +34,9 @@ class Desk:
         self.dialog.activateWindow()
         self.dialog.start("story-gpt")
 
-    def answer(self, refusal: str = "", understood: bool = True) -> None:
+    def answer(self, refusal: str = "", understood: bool = True, text_part: str = "") -> None:
         """Describe what was asked for last."""
-        self.dialog.show_described(described(self.asked[-1][0], refusal, understood))
+        self.dialog.show_described(described(self.asked[-1][0], refusal, understood, text_part))
 
     def type_name(self, name: str) -> None:
         self.dialog.hub_box.name.setFocus()

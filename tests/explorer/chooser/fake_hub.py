@@ -69,7 +69,7 @@ def listing(text: str, here: int = 0, request: LookUpRequest | None = None) -> H
     )
 
 
-def described(reference: str, refusal: str = "", understood: bool = True) -> Described:
+def described(reference: str, refusal: str = "", understood: bool = True, text_part: str = "") -> Described:
     info = CheckpointInfo(
         reference=reference,
         name=f"the name of {reference}",
@@ -84,6 +84,7 @@ def described(reference: str, refusal: str = "", understood: bool = True) -> Des
         parameters=134_515_008,
         file_bytes=98_362_432,
         head_dim=64,
+        text_part=text_part,
     )
     return Described(
         request=DescribeRequest(reference=reference),

@@ -136,6 +136,21 @@ def test_values_stand_below_their_names_where_there_is_no_room_beside(desk):
     assert view.text == said
 
 
+def test_the_text_half_of_a_model_of_texts_and_pictures_is_a_choice_of_its_own(desk):
+    desk.answer()
+    assert not desk.dialog.text_button.isVisible()
+    desk.dialog.choices.choose(RECENT[0])
+    desk.answer(text_part=f"{RECENT[0]}#text")
+    assert desk.dialog.text_button.isVisible()
+    desk.dialog.text_button.click()
+    assert desk.asked[-1] == (f"{RECENT[0]}#text", None)
+    assert entries(desk)[:2] == ["Just chosen", "models/mi modelo ñ#text"]
+    desk.answer()
+    assert not desk.dialog.text_button.isVisible()
+    press(desk.dialog.choices, Qt.Key.Key_Return)
+    assert desk.opened == [f"{RECENT[0]}#text"]
+
+
 def test_removing_and_clearing(desk):
     dialog = desk.dialog
     assert not dialog.remove_button.isEnabled()

@@ -44,6 +44,23 @@ def test_what_is_no_file_of_a_persons_own_has_none(reference: str) -> None:
     assert checked(saved(reference), None, never).picture == ""
 
 
+def test_the_text_half_of_a_checkpoint_is_kept_and_found_again(tmp_path: Path) -> None:
+    folder = tmp_path / "clip"
+    folder.mkdir()
+    (folder / "model.safetensors").write_bytes(b"weights")
+    reference = f"{folder}#text"
+    state = with_files(SessionFile(KeptState(Document(checkpoint=reference))), never).present
+    assert state.files == {"model.safetensors": hashlib.sha256(b"weights").hexdigest()}
+    assert checked(state, None, never).state.document.checkpoint == reference
+    (folder / "model.safetensors").write_bytes(b"others!")
+    assert checked(state, None, never).found == "changed"
+    (folder / "model.safetensors").write_bytes(b"weights")
+    (tmp_path / "beside").mkdir()
+    folder.rename(tmp_path / "beside" / "clip")  # moved together with the session's file
+    found = checked(state, tmp_path / "beside", never)
+    assert found.state.document.checkpoint == str(tmp_path / "beside" / "clip#text")
+
+
 def test_one_that_is_the_same_is_not_spoken_of(picture: Path) -> None:
     assert checked(saved(str(picture)), None, never).warning == ""
 
