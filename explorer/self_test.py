@@ -246,7 +246,7 @@ def _trained(window: MainWindow, is_there: Callable[[TrainingState], bool]) -> T
     from explorer.window.waiting import wait_within
 
     def training() -> TrainingState:
-        found = window.session.state.learning
+        found = window.session.live.learning
         assert found is not None
         return found
 

@@ -15,8 +15,8 @@ from explorer.compute.told_process import Work
 from explorer.compute.turns import Turns
 from explorer.session.experiment import ExperimentState
 from explorer.session.intents import ExperimentTold
+from explorer.session.live import Live
 from explorer.session.session import Session
-from explorer.session.state import State
 from models.files.whole_files import not_written
 from models.protocol.experiment_messages import EXPERIMENT_HERE, BeginRuns, FromExperiment, from_experiment
 from models.protocol.training_messages import Failed, Stop
@@ -33,8 +33,8 @@ class ExperimentLink(ProcessLink[FromExperiment]):
         super().__init__(turns, parent)
         self._folders: list[Path] = []  # of models that may be open, the newest last
 
-    def follow(self, old: State, new: State) -> None:
-        """Do what a change of the state asks for."""
+    def follow(self, old: Live, new: Live) -> None:
+        """Do what a change of the experiment asks for."""
         before, now = old.experiment, new.experiment
         if self._is_stopped or now is before or now is None:
             return
@@ -79,5 +79,5 @@ class ExperimentLink(ProcessLink[FromExperiment]):
 
 def connect_experiment(session: Session, link: ExperimentLink) -> None:
     """Let `link` do what `session` says of its experiment."""
-    session.changed.connect(link.follow)
+    session.live_changed.connect(link.follow)
     link.told.connect(lambda number, message: session.dispatch(ExperimentTold(number, message)))

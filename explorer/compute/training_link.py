@@ -14,6 +14,7 @@ from explorer.compute.process_link import ProcessLink
 from explorer.compute.told_process import ToldProcess, Work, end_all
 from explorer.compute.turns import Turns
 from explorer.session.intents import TrainingsLeft, TrainingTold
+from explorer.session.live import Live
 from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.session.training import LeftTraining, TrainingState
@@ -55,10 +56,13 @@ class TrainingLink(ProcessLink[FromProcess]):
         self._replaced: list[Path] = []  # trainings of this window that were not saved before the next began
 
     def follow(self, old: State, new: State) -> None:
-        """Do what a change of the state asks for."""
-        before, now = old.learning, new.learning
+        """Delete what the person does not want."""
         if new.discarded_trainings is not old.discarded_trainings:
             self._discard(new.discarded_trainings[len(old.discarded_trainings) :])
+
+    def follow_live(self, old: Live, new: Live) -> None:
+        """Do what a change of the training asks for."""
+        before, now = old.learning, new.learning
         if now is before or now is None:
             return
         if not self._is_stopped:
@@ -169,5 +173,6 @@ def _make(folder: Path, asked: Asked | AskedTuning) -> str:
 def connect_training(session: Session, link: TrainingLink) -> None:
     """Let `link` do what `session` says of its training."""
     session.changed.connect(link.follow)
+    session.live_changed.connect(link.follow_live)
     link.found.connect(lambda found: session.dispatch(TrainingsLeft(found)))
     link.told.connect(lambda number, message: session.dispatch(TrainingTold(number, message)))

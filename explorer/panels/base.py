@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cached_property, partial, wraps
+from operator import attrgetter, is_
 from types import FunctionType
 from typing import Any, ClassVar, Literal, TypeVar
 
@@ -23,8 +24,9 @@ from explorer.session.hidden import EVERYTHING, Hide
 from explorer.session.hover import Hover, Pointed
 from explorer.session.intents import CompareWith, Intent, PutIntervention, SelectHead, SetView
 from explorer.session.kept import Value
+from explorer.session.live import Live
 from explorer.session.results import Results
-from explorer.session.session import Session
+from explorer.session.session import Session, is_same_but_for_live
 from explorer.session.state import Compared, State
 from explorer.theme import LIGHT, Theme
 from explorer.widgets.callout import Callout, CodeButton, InfoButton
@@ -32,7 +34,9 @@ from explorer.widgets.card import Card
 from explorer.widgets.choices_kept import Choice, choice_of, choose_again, values_of
 from explorer.widgets.path_bar import PathBar
 from explorer.widgets.veil import Veil
-from models.protocol.request import Request, RunRequest
+from models.protocol.loading import Loaded
+from models.protocol.request import Request, Result, RunRequest
+from models.protocol.running import Ran
 from models.protocol.skip import Fill, Skip, head_skip
 from models.protocol.values import CheckpointInfo, SiteRef
 
@@ -56,6 +60,13 @@ MASKS = "masks"
 HEAD = "map"
 COMPARE = "compare"
 """The panel that shows a state B."""
+
+READ_BY_ALL = (Loaded, Ran, "loading")
+"""For refusals, the mark of an edited run, and what is asked again after a load."""
+READ_BY_PATHS = ("selection", "site", "document.view.distance")
+
+_Read = tuple[tuple[Any, ...], tuple[Result | None, ...]]
+"""Values, which are compared, and answers, each of which is itself or another."""
 
 Place = tuple[QWidget, QRect]
 """A widget and a rectangle of it."""
@@ -89,6 +100,9 @@ class Panel(QWidget):
     ground: ClassVar[Literal["surface", "window"]] = "surface"
     """The role of the colour that its figures lie on."""
     keeps_answers: ClassVar[bool] = False  # whether it keeps several itself, and so knows best what is lacking
+    reads: ClassVar[tuple[str | type[Result], ...] | None] = None
+    """All that `render_state`, `wants`, `wants_along` and `prints` read of the state: names, as "selection" or
+    "document.view", and kinds of answers. They are called again when one of these is another. None: at every change."""
     shows: ClassVar[frozenset[Hide]] = EVERYTHING
     """What can be read in it that a question may ask for: it is covered while one does. Of a panel that does not say
     it, all."""
@@ -108,6 +122,9 @@ class Panel(QWidget):
         self.hover = hover
         self.theme: Theme = LIGHT
         self._rendered: State | None = None
+        self._rendered_live: Live | None = None
+        self._has_read: _Read = ((), ())
+        """What `reads` named when it was last drawn."""
         self._asked: Request | None = None
         self._asked_along: tuple[Request, ...] = ()
         self._is_off = False
@@ -116,6 +133,7 @@ class Panel(QWidget):
         self._veils: dict[QWidget, Veil] = {}
         self._hidden: frozenset[Hide] = frozenset()  # what is asked for, and not answered yet
         session.changed.connect(self._on_changed)
+        session.live_changed.connect(self._on_live_changed)
         hover.changed.connect(self._on_hover)
 
     def __init_subclass__(cls, **kwargs: object) -> None:
@@ -149,6 +167,9 @@ class Panel(QWidget):
         """Show `state`. `old` is what was last shown, None at first."""
         raise NotImplementedError
 
+    def render_live(self, live: Live, old: Live | None) -> None:
+        """Show what is under way: requests, progress, what learns. `old` is what was last shown, None at first."""
+
     def is_behind(self, state: State) -> bool:
         """Whether what is drawn is not of what `state` names: the run before, or what was selected before.
 
@@ -159,7 +180,7 @@ class Panel(QWidget):
         if state.loading is not None or not state.up_to_date:
             return True
         wanted = self._asked
-        return isinstance(wanted, self.draws) and wanted.lane in state.busy and not _goes_on(wanted, state.results)
+        return isinstance(wanted, self.draws) and wanted.lane in state.live.busy and not _goes_on(wanted, state.results)
 
     def figures(self) -> Iterable[QWidget]:
         """What of it is of the run on screen: all that is below its titles, unless a subclass knows better."""
@@ -403,7 +424,46 @@ class Panel(QWidget):
         if (old.loading is not None and new.loading is None) or new.results.loaded is not old.results.loaded:
             self._asked, self._asked_along = None, ()  # a load calls off what was asked for, also one that fails
         if self.isVisible():
-            self.attempt(self._refresh)
+            self.attempt(self._keep_up)
+
+    def _on_live_changed(self) -> None:
+        if self.isVisible():
+            self.attempt(self._keep_up)
+
+    def _keep_up(self) -> None:
+        """After a change: draw what is another one, and ask for what it lacks now."""
+        state = self.session.state
+        if self._is_stale(state):
+            self._refresh()
+            return
+        self._draw_live(state.live)
+        self._draw_veils(self.is_behind(state))
+
+    def _is_stale(self, state: State) -> bool:
+        """Whether something that it reads is not what it was when it was drawn."""
+        if self._rendered is None:
+            return True
+        if self._rendered is state:
+            return False
+        if self._read_of is None:
+            return not is_same_but_for_live(state, self._rendered)
+        (values, answers), (old_values, old_answers) = self._read_of(state), self._has_read
+        return not all(map(is_, answers, old_answers)) or values != old_values
+
+    @cached_property
+    def _read_of(self) -> Callable[[State], _Read] | None:
+        """What gives all that it reads of a state; None where it has not said what that is."""
+        if self.reads is None:
+            return None
+        ways = {*self.reads, *READ_BY_ALL, *(READ_BY_PATHS if self._path is not None else ())}
+        values = attrgetter(*sorted(way for way in ways if isinstance(way, str)))
+        kinds = [way for way in ways if isinstance(way, type)]
+        return lambda state: (values(state), tuple(map(state.results.newest.get, kinds)))
+
+    def _draw_live(self, live: Live) -> None:
+        if live is not self._rendered_live:
+            old, self._rendered_live = self._rendered_live, live
+            self.render_live(live, old)
 
     def _on_hover(self, pointed: Pointed) -> None:
         if self.isVisible():
@@ -418,11 +478,14 @@ class Panel(QWidget):
 
     def _refresh(self) -> None:
         state = self.session.state
-        if state is not self._rendered:
+        if self._is_stale(state):
             old, self._rendered = self._rendered, state
+            if self._read_of is not None:
+                self._has_read = self._read_of(state)
             self.render_state(state, old)
             self._render_path(state)
             self._mark_edited(state)
+        self._draw_live(state.live)
         for card in self._cards:
             card.set_refusal(self._refusal(state))
         self.offer_script()

@@ -69,8 +69,8 @@ def _(result: Result, state: State) -> State:
 
 @_arrive.register
 def _(result: Progress, state: State) -> State:
-    others = tuple(p for p in state.progress if p.request.lane != result.request.lane)
-    return replace(state, progress=(*others, result))
+    others = tuple(p for p in state.live.progress if p.request.lane != result.request.lane)
+    return state.with_live(progress=(*others, result))
 
 
 @_arrive.register
@@ -413,8 +413,8 @@ def _is_of_this_run(state: State, result: Result) -> bool:
 
 def _without_progress(state: State, result: Result) -> State:
     """An answer ends its lane's progress."""
-    progress = tuple(p for p in state.progress if p.request.lane != result.request.lane)
-    return state if len(progress) == len(state.progress) else replace(state, progress=progress)
+    progress = tuple(p for p in state.live.progress if p.request.lane != result.request.lane)
+    return state if len(progress) == len(state.live.progress) else state.with_live(progress=progress)
 
 
 def _without_notice(state: State, result: Result) -> State:

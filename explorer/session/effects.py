@@ -54,7 +54,8 @@ def effects(old: State, new: State) -> tuple[Request, ...]:
         )
         requests.append(RerunRequest(inputs=forward.inputs) if edits_alone else forward)
     ran = new.ran if new.ran is not old.ran else None
-    if ran is not None and (old.ran is None or is_new_model or TrustRequest.lane in old.busy) and not _is_long(ran):
+    is_unmeasured = old.ran is None or is_new_model or TrustRequest.lane in old.live.busy
+    if ran is not None and is_unmeasured and not _is_long(ran):
         requests.append(TrustRequest(run=ran.run))
     if old.document.compared is not None and new.document.compared is None:
         requests.append(DropOtherRequest())

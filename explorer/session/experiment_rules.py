@@ -23,24 +23,24 @@ from models.protocol.training_messages import Failed, Fell, Pause, Said
 
 @rule.register
 def _(intent: RunExperiment, state: State) -> State:
-    number = 1 if state.experiment is None else state.experiment.number + 1
+    number = 1 if state.live.experiment is None else state.live.experiment.number + 1
     curves = tuple(Curves() for _ in intent.prepared.runs)
     begun = ExperimentState(number, intent.file, intent.prepared, intent.seed, curves)
     if _learns(state):  # it would take the time that the runs need, and change what the clock says of them
         state, begun = rule(TellTraining(Pause()), state), replace(begun, has_paused=True)
-    if state.experiment is not None:  # what went wrong with the one before
-        state = without_sentence(state, state.experiment.sentence)
-    return replace(state, experiment=begun)
+    if state.live.experiment is not None:  # what went wrong with the one before
+        state = without_sentence(state, state.live.experiment.sentence)
+    return state.with_live(experiment=begun)
 
 
 @rule.register
 def _(intent: StopExperiment, state: State) -> State:
-    experiment = state.experiment
+    experiment = state.live.experiment
     if experiment is None or not experiment.is_under_way:
         return state
     if experiment.phase == "starting":  # nothing has been learned that could be told of
-        return replace(state, experiment=replace(experiment, phase="ended", is_stopping=True))
-    return replace(state, experiment=replace(experiment, is_stopping=True))
+        return state.with_live(experiment=replace(experiment, phase="ended", is_stopping=True))
+    return state.with_live(experiment=replace(experiment, is_stopping=True))
 
 
 @rule.register
@@ -51,7 +51,7 @@ def _(intent: OpenRun, state: State) -> State:
 
 @rule.register
 def _(intent: ExperimentTold, state: State) -> State:
-    experiment = state.experiment
+    experiment = state.live.experiment
     if experiment is None or experiment.number != intent.number or not experiment.is_under_way:
         return state  # of one that was replaced, or is over
     match intent.message:
@@ -69,12 +69,12 @@ def _(intent: ExperimentTold, state: State) -> State:
             return _said(state, replace(experiment, phase="failed"), sentence)
         case Fell():
             return _said(state, replace(experiment, phase="failed"), f"{FELL} Press Run again.")
-    return replace(state, experiment=experiment)
+    return state.with_live(experiment=experiment)
 
 
 def _learns(state: State) -> bool:
-    return state.learning is not None and state.learning.phase in ("starting", "running")
+    return state.live.learning is not None and state.live.learning.phase in ("starting", "running")
 
 
 def _said(state: State, experiment: ExperimentState, sentence: str) -> State:
-    return replace(state, experiment=replace(experiment, sentence=sentence), notice=Notice("error", sentence))
+    return replace(state.with_live(experiment=replace(experiment, sentence=sentence)), notice=Notice("error", sentence))

@@ -92,9 +92,9 @@ def _of_one_training(before: Loaded | None, now: Loaded) -> bool:
 
 def _begins_to_learn(state: State, before: Loaded | None, now: Loaded) -> bool:
     """Whether it is the model that learns in this window, opened for the first time: what is shown follows it."""
-    if state.learning is None or now.info.training is None or _of_one_training(before, now):
+    if state.live.learning is None or now.info.training is None or _of_one_training(before, now):
         return False
-    return state.learning.folder == now.info.training.reference
+    return state.live.learning.folder == now.info.training.reference
 
 
 def _is_for_an_example(document: Document, before: Loaded | None) -> bool:

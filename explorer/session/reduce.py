@@ -83,11 +83,11 @@ def _(intent: Measure, state: State) -> State:
 
 @rule.register
 def _(intent: Busy, state: State) -> State:
-    if intent.lanes == state.busy:
+    if intent.lanes == state.live.busy:
         return state
     # A request that was called off is never answered, so its progress ends here.
-    progress = tuple(p for p in state.progress if p.request.lane in intent.lanes)
-    return replace(state, busy=intent.lanes, progress=progress)
+    progress = tuple(p for p in state.live.progress if p.request.lane in intent.lanes)
+    return state.with_live(busy=intent.lanes, progress=progress)
 
 
 @rule.register

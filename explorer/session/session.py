@@ -5,14 +5,16 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
+from operator import attrgetter, is_
 
 from PySide6.QtCore import QObject, Signal
 
 from explorer.session.effects import effects, initial_requests
 from explorer.session.history import History
 from explorer.session.intents import Arrived, Busy, GoToStep, Intent, RestoreDocument
+from explorer.session.live import Live
 from explorer.session.reduce import reduce
 from explorer.session.state import Document, State
 from explorer.session.stepping_rules import at_the_step_of, same_but_for_the_step
@@ -22,12 +24,21 @@ from models.protocol.loading import Loaded
 from models.protocol.request import Failure, Lane, Request
 from models.protocol.values import TrainingSteps
 
+_all_but_live = attrgetter(*(field.name for field in fields(State) if field.name != "live"))
+
+
+def is_same_but_for_live(one: State, other: State) -> bool:
+    """Whether two states differ at most in what is under way."""
+    return all(map(is_, _all_but_live(one), _all_but_live(other)))
+
 
 class Session(QObject):
     """One session with one model. Lives in the GUI thread; every method is called there."""
 
     changed = Signal(object, object)
-    """(old state, new state), after each intent that changed something."""
+    """(old state, new state), after each intent that changed more than what is under way."""
+    live_changed = Signal(object, object)
+    """(old, new) `Live`: what is under way. It comes after `changed` where an intent changed both."""
     requested = Signal(object)
     """A `Request` to post to the engine."""
     called_off = Signal(object)
@@ -55,6 +66,11 @@ class Session(QObject):
     @property
     def state(self) -> State:
         return self._state
+
+    @property
+    def live(self) -> Live:
+        """What is under way now."""
+        return self._state.live
 
     @property
     def can_undo(self) -> bool:
@@ -165,7 +181,10 @@ class Session(QObject):
         if new is old:
             return
         self._state = new
-        self.changed.emit(old, new)
+        if not is_same_but_for_live(old, new):
+            self.changed.emit(old, new)
+        if new.live is not old.live:
+            self.live_changed.emit(old.live, new.live)
         for request in effects(old, new):
             self.request(request)
         history = (self.can_undo, self.can_redo)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Literal
 
 from explorer.session.branches import Branches
 from explorer.session.decoding import Decoding, strategy_of
 from explorer.session.effects_choices import EffectsChoices
-from explorer.session.experiment import ExperimentState
+from explorer.session.live import Live
 from explorer.session.placed import Placed
 from explorer.session.results import Results
-from explorer.session.training import LeftTraining, TrainingState
+from explorer.session.training import LeftTraining
 from explorer.session.view_options import ViewOptions
 from explorer.session.writing import Origin, PendingStep, Writing, with_tree
 from models.protocol.batch import Batch, PaddingSide
@@ -21,7 +22,7 @@ from models.protocol.interventions import Intervention, Mask, applies, precedenc
 from models.protocol.mask_kinds import Cell
 from models.protocol.prompt import Prompt
 from models.protocol.quality import QualityRequest
-from models.protocol.request import Lane, Progress
+from models.protocol.request import Lane
 from models.protocol.roles import HeadQuestion
 from models.protocol.run_inputs import RunInputs
 from models.protocol.running import Ran
@@ -79,7 +80,7 @@ class HeadsAsked:
     above_even: bool = False  # only the heads that score more than one that attends evenly
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Document:
     """What a person chose. Undo walks through these; a session file is one of these."""
 
@@ -105,7 +106,7 @@ class Document:
     corpus: CorpusChoice = CorpusChoice()
     probe: str = ""  # the file of texts that roles are found on; "" for the texts that come along
 
-    @property
+    @cached_property
     def prompt(self) -> Prompt:
         """What a model of texts is given to read."""
         if self.chat:
@@ -118,17 +119,17 @@ class Document:
         typed = any(target is not None for target in targets)
         return Batch(tuple(one.prompt for one in texts), self.padding, shown, targets if typed else ())
 
-    @property
+    @cached_property
     def origin(self) -> Origin:
         """What a tree of branches belongs to."""
         return self.checkpoint, replace(self.inputs, picture="")  # one writes after a text
 
-    @property
+    @cached_property
     def branches(self) -> Branches:
         """The ways that this text went on."""
         return next((writing.branches for writing in self.writings if writing.origin == self.origin), Branches())
 
-    @property
+    @cached_property
     def written_otherwise(self) -> tuple[int, ...]:
         """What the model wrote last after this text with other interventions: an edited run is of the same words."""
         prompt = replace(self.origin[1], interventions=())
@@ -145,17 +146,17 @@ class Document:
             return self
         return replace(self, writings=with_tree(self.writings, Writing(*self.origin, branches)))
 
-    @property
+    @cached_property
     def edits(self) -> tuple[Intervention, ...]:
         """The interventions that are on."""
         return tuple(listed.value for listed in self.interventions if listed.on)
 
-    @property
+    @cached_property
     def inputs(self) -> RunInputs:
         """What the open model runs on."""
         return RunInputs(self.prompt, self.target, self.picture, self.edits)
 
-    @property
+    @cached_property
     def corpus_request(self) -> CorpusRequest:
         """What reads its file of texts from the beginning."""
         return CorpusRequest(path=self.corpus.path, question=self.corpus.question, interventions=self.edits)
@@ -187,13 +188,12 @@ class Notice:
     lane: Lane | None = None  # whose answer it is; it goes when that lane's input changes or its next answer comes
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class State:
     document: Document = field(default_factory=Document)
     results: Results = field(default_factory=Results)
     notice: Notice | None = None
-    progress: tuple[Progress, ...] = ()  # work that takes longer than a moment, newest last
-    busy: frozenset[Lane] = frozenset()  # lanes with unanswered requests
+    live: Live = field(default_factory=Live)  # what is under way: the session tells of it by a signal of its own
     placement: Placement = DEFAULT_PLACEMENT  # where checkpoints are opened, as asked for
     stepping: StepRequest | None = None  # another step of the open checkpoint's training is on its way
     following: bool = False  # the newest snapshot of that training is shown, and each that comes
@@ -212,14 +212,12 @@ class State:
     opening: Document | None = None  # of a session file: it comes on screen when its checkpoint has been opened
     example: Placed | None = None  # chosen, and its text has not run yet: its tokens are not known
     opening_place: Placed | None = None  # of the document that is opening, as an example's
-    learning: TrainingState | None = None  # the training that was begun last; kept in no file, and undo passes it by
-    experiment: ExperimentState | None = None  # that was run last; kept and undone as little
     left_trainings: tuple[LeftTraining, ...] = ()  # not saved, of ended windows and of this one; the newest first
     discarded_trainings: tuple[LeftTraining, ...] = ()  # that the person does not want, in their order
     restored: bool = False  # the document came whole: the next load keeps its text, the next run its selection
     shown: tuple[Selection, Selection] | None = None  # a restored selection, and what is selected until its text ran
 
-    @property
+    @cached_property
     def selection(self) -> Selection:
         """What the panels show: the document's selection, within what ran.
 
@@ -227,46 +225,41 @@ class State:
         """
         return clamped(self.of_the_run, self.results.ran)
 
-    @property
+    @cached_property
     def of_the_run(self) -> Selection:
         """What is selected in the run on screen, as it was chosen: its query may still be the end of a text."""
         chosen, shown = self.document.selection, self.shown
         is_to_come = self.results.ran is not None and not self.up_to_date and self.inputs != self.refused
         return shown[1] if shown is not None and is_to_come and shown[0] == chosen else chosen
 
-    @property
+    @cached_property
     def training(self) -> TrainingSteps | None:
         """The training that the open checkpoint comes from, with the snapshots that there are now."""
         loaded = self.results.loaded
         found = None if loaded is None else loaded.info.training
         return replace(found, steps=self.snapshots) if found is not None and self.snapshots else found
 
-    @property
+    @cached_property
     def is_own_training(self) -> bool:
         """Whether the open checkpoint is of the training of this window, which may write its last weights anew."""
-        loaded, own = self.results.loaded, self.learning
+        loaded, own = self.results.loaded, self.live.learning
         return loaded is not None and own is not None and own.is_open(loaded.info)
 
-    @property
-    def is_learning(self) -> bool:
-        """Whether a model learns in this window."""
-        return self.learning is not None and self.learning.is_under_way
-
-    @property
+    @cached_property
     def question(self) -> HeadQuestion | None:
         """What every head of the run is asked."""
         return self.document.heads.question
 
-    @property
+    @cached_property
     def ran(self) -> Ran | None:
         return self.results.ran
 
-    @property
+    @cached_property
     def site(self) -> Site | None:
         """The selected site as it ran, None before the first run or where the model has no such site."""
         return site_of(self.results.ran, self.of_the_run.site)
 
-    @property
+    @cached_property
     def continuation(self) -> tuple[int, ...]:
         """What the Decode panel has written after the text, as tokens, while the window follows it."""
         document = self.document
@@ -277,12 +270,12 @@ class State:
             return self.beam
         return document.branches.ids() if document.branches.nodes else document.written_otherwise
 
-    @property
+    @cached_property
     def inputs(self) -> RunInputs:
         """What is to be on screen: the document's inputs with the continuation."""
         return replace(self.document.inputs, continuation=self.continuation)
 
-    @property
+    @cached_property
     def up_to_date(self) -> bool:
         """Whether what is shown was computed from the text in the input, with the interventions that are on.
 
@@ -290,19 +283,19 @@ class State:
         """
         return self.ran is not None and replace(self.ran.inputs, continuation=()) == self.document.inputs
 
-    @property
+    @cached_property
     def caught_up(self) -> bool:
         """Whether it was, with all that was written after it."""
         return self.ran is not None and self.ran.inputs == self.inputs
 
-    @property
+    @cached_property
     def edit_scope(self) -> tuple[SiteRef | None, int | None]:
         """The site and head of an intervention that is put in place now; None stands for all of them."""
         selection, scope = self.selection, self.document.view.edit_scope
         site = None if scope == "everywhere" else selection.site
         return site, selection.head if scope == "head" and site is not None else None
 
-    @property
+    @cached_property
     def painted_cells(self) -> tuple[Cell, ...]:
         """(query, key, allowed) of every cell painted at the selected head, whatever the scope, as now in force."""
         site, head = self.site, self.selection.head
@@ -312,6 +305,10 @@ class State:
         here = [m for m in masks if m.paints and applies(m, site) and m.head in (None, head)]
         cells = {(q, k): allow for mask in sorted(here, key=precedence) for q, k, allow in mask.cells or ()}
         return tuple((q, k, allow) for (q, k), allow in cells.items())
+
+    def with_live(self, **changes: object) -> State:
+        """The state with something else under way."""
+        return replace(self, live=replace(self.live, **changes))  # type: ignore[arg-type]
 
     def with_document(self, **changes: object) -> State:
         """The state with some of the document's fields changed; this very state where nothing changes."""

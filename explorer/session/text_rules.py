@@ -163,7 +163,7 @@ def _choose(state: State, reference: str) -> State:
 def _with_loading(state: State, reference: str) -> State:
     """A load calls off what was asked of the open model. Nobody would hear of a file that is not written."""
     state = replace(state, loading=reference, opening=None, stepping=None)
-    if ExportRequest.lane not in state.busy:
+    if ExportRequest.lane not in state.live.busy:
         return state
     sentence = "Saving the weights was broken off: another model is opened. No file is left behind."
     return replace(state, notice=Notice("info", sentence, lane=ExportRequest.lane))

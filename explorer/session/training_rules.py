@@ -42,7 +42,7 @@ from models.protocol.training_messages import (
 
 @rule.register
 def _(intent: Train, state: State) -> State:
-    return replace(_unsaid(state), learning=TrainingState(_next_number(state), intent.asked))
+    return _unsaid(state).with_live(learning=TrainingState(_next_number(state), intent.asked))
 
 
 @rule.register
@@ -54,7 +54,7 @@ def _(intent: TrainingsLeft, state: State) -> State:
 def _(intent: TakeUpTraining, state: State) -> State:
     left = intent.left  # it has learned so much, whether or not its process ever says so
     learning = TrainingState(_next_number(state), left.asked, left=left, step=left.step, snapshot=left.step)
-    return replace(_unsaid(state), learning=learning, left_trainings=_others(state, left))
+    return replace(_unsaid(state).with_live(learning=learning), left_trainings=_others(state, left))
 
 
 @rule.register
@@ -67,7 +67,7 @@ def _(intent: DiscardTraining, state: State) -> State:
 
 @rule.register
 def _(intent: TellTraining, state: State) -> State:
-    training = state.learning
+    training = state.live.learning
     if training is None or training.command is intent.message:
         return state
     if not (training.is_alive or training.folder or training.left is not None):
@@ -76,16 +76,16 @@ def _(intent: TellTraining, state: State) -> State:
         return state  # the step would be over before it is read
     told = replace(training, command=intent.message)
     if isinstance(intent.message, Dissect):
-        return replace(state, learning=replace(told, is_dissecting=True, undissected=""))
+        return state.with_live(learning=replace(told, is_dissecting=True, undissected=""))
     if isinstance(intent.message, Go | OneBatch | Save | Write):
         state = _unsaid(state)
         told = replace(told, sentence="", phase=training.phase if training.is_alive else "starting")
-    return replace(state, learning=told)
+    return state.with_live(learning=told)
 
 
 @rule.register
 def _(intent: TrainingTold, state: State) -> State:
-    training = state.learning
+    training = state.live.learning
     if training is None or training.number != intent.number:
         return state  # of one that was replaced
     match intent.message:
@@ -120,7 +120,7 @@ def _(intent: TrainingTold, state: State) -> State:
             return _said(state, replace(training, phase="failed"), sentence)
         case Fell():
             return _said(state, replace(training, phase="failed"), _of_fall(training))
-    return replace(state, learning=training)
+    return state.with_live(learning=training)
 
 
 def _others(state: State, left: LeftTraining) -> tuple[LeftTraining, ...]:
@@ -129,11 +129,11 @@ def _others(state: State, left: LeftTraining) -> tuple[LeftTraining, ...]:
 
 def _unsaid(state: State) -> State:
     """Without the notice of what went wrong with the training, which goes on now or makes way for another."""
-    return state if state.learning is None else without_sentence(state, state.learning.sentence)
+    return state if state.live.learning is None else without_sentence(state, state.live.learning.sentence)
 
 
 def _next_number(state: State) -> int:
-    return 1 if state.learning is None else state.learning.number + 1
+    return 1 if state.live.learning is None else state.live.learning.number + 1
 
 
 def _begun(state: State, training: TrainingState, began: Began) -> State:
@@ -151,7 +151,7 @@ def _begun(state: State, training: TrainingState, began: Began) -> State:
         step=began.step,
         curves=curves.with_points(began.points) if is_new else curves.until(began.step),
     )
-    state = replace(state, learning=training)
+    state = state.with_live(learning=training)
     if not is_new:
         return state
     # a snapshot, which stays as it is: the folder's own weights are written anew with each pause, under what is open
@@ -165,7 +165,7 @@ def _begun(state: State, training: TrainingState, began: Began) -> State:
 
 
 def _said(state: State, training: TrainingState, sentence: str) -> State:
-    return replace(state, learning=replace(training, sentence=sentence), notice=Notice("error", sentence))
+    return replace(state.with_live(learning=replace(training, sentence=sentence)), notice=Notice("error", sentence))
 
 
 def _of_fall(training: TrainingState) -> str:

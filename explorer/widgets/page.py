@@ -99,9 +99,12 @@ class WheelScrolls(QObject):
         app.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.Polish:
+        if not isinstance(watched, _CHANGED_BY_WHEEL):
+            return False  # first: every event of the program comes by
+        kind = event.type()
+        if kind == QEvent.Type.Polish:
             self._leave_keyboard(watched)
-        if event.type() != QEvent.Type.Wheel or not isinstance(watched, _CHANGED_BY_WHEEL) or watched.hasFocus():
+        if kind != QEvent.Type.Wheel or watched.hasFocus():
             return False
         event.ignore()  # Qt offers it to what is around it
         return True

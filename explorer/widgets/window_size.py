@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, Signal
+from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QWidget
 
 
@@ -16,9 +17,9 @@ class WindowSize(QObject):
         widget.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.Show and watched is self._widget:
+        if isinstance(event, QShowEvent) and watched is self._widget:
             self._widget.window().installEventFilter(self)  # once, however often it is asked for
             self.changed.emit()
-        elif event.type() == QEvent.Type.Resize and watched is self._widget.window():
+        elif isinstance(event, QResizeEvent) and watched is self._widget.window():
             self.changed.emit()
-        return super().eventFilter(watched, event)
+        return False

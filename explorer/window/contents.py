@@ -23,6 +23,7 @@ from explorer.panels.registry import open_panels, switched_off
 from explorer.session.examples import examples_of
 from explorer.session.hover import Hover
 from explorer.session.intents import Intent, Show
+from explorer.session.live import Live
 from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.settings import LAYOUT_VERSION, Settings
@@ -109,6 +110,7 @@ class Contents(QWidget):
                 self.dock_host.reserve(point.name, registry.TITLES[point.name])
         self._lay_out()
         self.session.changed.connect(self._on_changed)
+        self.session.live_changed.connect(self._on_live_changed)
         self.set_theme(theme)
         self._show_notice(state)
 
@@ -181,25 +183,29 @@ class Contents(QWidget):
             self._put_away_what_is_done(old, new)
         if new.notice != old.notice:
             self._show_notice(new)
-        if new.left_trainings is not old.left_trainings or new.learning is not old.learning:
+        if new.left_trainings is not old.left_trainings:
             self._say_left_trainings(old, new)
         loaded = new.results.loaded
         if loaded is not None and loaded is not old.results.loaded:
             before = old.results.loaded
             # the panel of a model that learns here stays in front
-            front = "" if before is None or new.restored or new.is_learning else self._front_for(before, loaded)
+            front = "" if before is None or new.restored or new.live.is_learning else self._front_for(before, loaded)
             self._show_what_suits(before, loaded)
             if front in self.dock_host.docks:
                 self.dock_host.raise_panel(front)
 
     def _say_left_trainings(self, old: State, new: State) -> None:
         """Of ended windows, once: the Playground lists them from then on, and those of this window too."""
-        if new.left_trainings and not old.left_trainings and new.learning is None:
+        if new.left_trainings and not old.left_trainings and new.live.learning is None:
             count = len(new.left_trainings)
             what = "an unsaved model" if count == 1 else f"{count} unsaved models"
             text = f"Recovered {what} from a window that has ended."
             self.training_bar.show_notice("info", text, "Show in Playground")
-        elif new.learning is not None or not new.left_trainings:
+        elif not new.left_trainings:
+            self.training_bar.hide()
+
+    def _on_live_changed(self, old: Live, new: Live) -> None:
+        if new.learning is not old.learning:
             self.training_bar.hide()
 
     def _show_left_trainings(self) -> None:

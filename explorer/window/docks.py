@@ -8,7 +8,17 @@ from typing import Literal
 
 from PySide6.QtCore import QByteArray, QEvent, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import QDockWidget, QMainWindow, QSizePolicy, QTabBar, QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QDockWidget,
+    QHBoxLayout,
+    QMainWindow,
+    QSizePolicy,
+    QSpacerItem,
+    QTabBar,
+    QTabWidget,
+    QVBoxLayout,
+    QWidget,
+)
 
 from explorer.panels.base import Panel
 from explorer.settings import LAYOUT_VERSION
@@ -33,6 +43,9 @@ _EXACTLY = 0.005
 _NARROW, _LOW, _READABLE = 140, 100, 260
 """Pixels: a dock that is narrower or lower once it was dropped, and what it gets."""
 
+_GRIP = 40, 10
+"""Pixels: the least width and the height of what a dock is dragged by."""
+
 _TRIES = 6
 """How often columns are given their shares after the text has got another size."""
 
@@ -56,7 +69,10 @@ class Grip(QWidget):
         """`floats` says whether the dock can have a window of its own."""
         super().__init__()
         self._theme = LIGHT
-        self._has_room = True
+        row = QHBoxLayout(self)  # asked for its size at each change of any panel: Qt answers by itself
+        row.setContentsMargins(0, 0, 0, 0)
+        self._room = QSpacerItem(*_GRIP)
+        row.addItem(self._room)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setCursor(Qt.CursorShape.SizeAllCursor)
         how = "double-click to give it a window of its own, and to put it back" if floats else "left or right"
@@ -68,14 +84,9 @@ class Grip(QWidget):
 
     def put_away(self, away: bool) -> None:
         """Hide it, and leave no room for it: a dock keeps that of a title bar which is merely hidden."""
-        self._has_room = not away
+        self._room.changeSize(_GRIP[0], 0 if away else _GRIP[1])
+        self.updateGeometry()
         self.setVisible(not away)
-
-    def sizeHint(self) -> QSize:
-        return QSize(40, 10 if self._has_room else 0)
-
-    def minimumSizeHint(self) -> QSize:
-        return self.sizeHint()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)

@@ -41,7 +41,9 @@ class Explaining(QObject):
         app.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() != QEvent.Type.ToolTip or not isinstance(watched, QWidget) or not isinstance(event, QHelpEvent):
+        if not isinstance(event, QHelpEvent) or not isinstance(watched, QWidget):
+            return False  # first: every event of the program comes by
+        if event.type() != QEvent.Type.ToolTip:
             return False
         if watched.window().windowType() == Qt.WindowType.ToolTip:
             return False  # a pointer at rest on a tip: Qt would make the tip its own parent, and never end

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from explorer.compute.background import Background
 from explorer.session.intents import FollowTraining, GoToStep, SnapshotsFound
+from explorer.session.live import Live
 from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.widgets.step_slider import StepSlider
@@ -39,7 +40,12 @@ class StepBar(QWidget):
         self._timer.setInterval(_LOOKED_EVERY)
         self._timer.timeout.connect(self._look)
         session.changed.connect(lambda _old, new: self._show(new))
+        session.live_changed.connect(self._on_live_changed)
         self._show(session.state)
+
+    def _on_live_changed(self, old: Live, new: Live) -> None:
+        if new.learning is not old.learning:
+            self._show(self._session.state)  # the open training may be another window's from now on
 
     def stop(self, timeout: float) -> bool:
         """End its thread; whether it ended in time."""
@@ -66,7 +72,7 @@ class StepBar(QWidget):
         loaded = self._session.state.results.loaded
         if self._is_looking or loaded is None or loaded.info.training is None:
             return
-        if self._session.state.following and self._session.state.busy and time.monotonic() - self._moved_at < _PATIENCE:
+        if self._session.state.following and self._session.live.busy and time.monotonic() - self._moved_at < _PATIENCE:
             return
         self._is_looking = True
         folder, reference = Path(loaded.info.folder), loaded.info.training.reference

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QPushButton, QSizePolic
 from explorer.panels.trust.panel import TrustStrip
 from explorer.session.hover import Hover
 from explorer.session.intents import OpenCheckpoint, Show
+from explorer.session.live import Live
 from explorer.session.session import Session
 from explorer.session.state import Notice, State
 from explorer.session.stepping_rules import is_of
@@ -85,6 +86,7 @@ class TopBar(QWidget):
         self._patience.timeout.connect(self._show_work)
         self._hide_work()
         session.changed.connect(lambda _old, new: self.show_state(new))
+        session.live_changed.connect(lambda _old, new: self._follow_work(new))
         for chip in (self.trust.mode, self.trust.ids, self.trust.alone, self.trust.rows, self.trust.equal):
             chip.said.connect(self._share_room)
 
@@ -132,7 +134,10 @@ class TopBar(QWidget):
         self.facts.setText(facts(state))
         self.facts.setToolTip(self.facts.text())
         self._share_room()
-        if not state.busy:
+        self._follow_work(state.live)
+
+    def _follow_work(self, live: Live) -> None:
+        if not live.busy:
             self._patience.stop()
             self._hide_work()
         elif self.doing.isVisible():
@@ -180,8 +185,8 @@ class TopBar(QWidget):
 
     def _show_work(self) -> None:
         state = self.session.state
-        saving = next((p for p in state.progress if p.request.lane == ExportRequest.lane), None)
-        newest = saving or (state.progress[-1] if state.progress else None)
+        saving = next((p for p in state.live.progress if p.request.lane == ExportRequest.lane), None)
+        newest = saving or (state.live.progress[-1] if state.live.progress else None)
         self.doing.setText(f"{newest.label} …" if newest is not None else "Working …")
         fraction = newest.fraction if newest is not None else None
         measured = state.results.of(QualityView)
@@ -196,7 +201,7 @@ class TopBar(QWidget):
         if fraction is not None:
             self.progress.setValue(round(1000 * fraction))
         self.doing.show()
-        is_saving = ExportRequest.lane in state.busy
+        is_saving = ExportRequest.lane in state.live.busy
         self.cancel.setVisible(is_saving)
         self.progress.setVisible(not is_saving or self.width() >= _ROOMY)
         if is_saving and not self.progress.isVisible() and fraction is not None:

@@ -68,7 +68,7 @@ def time_bare(seconds: float) -> float:
 
 
 def learning_of(window: MainWindow) -> TrainingState:
-    learning = window.session.state.learning
+    learning = window.session.live.learning
     assert learning is not None
     return learning
 

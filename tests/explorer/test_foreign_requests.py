@@ -70,7 +70,7 @@ def test_it_comes_through_the_bridge_and_stands_in_the_state(session, qtbot):
     session.dispatch(SetText("Anna went"))
     wait_until(lambda: session.state.up_to_date)
     session.request(replace(request, run=request.run))  # of the run before: nobody hears of it
-    wait_until(lambda: not session.state.busy)
+    wait_until(lambda: not session.live.busy)
     assert session.state.notice is None
     assert session.state.results.of(EntropyView) is view  # the last one stays until the new one is here
     session.dispatch(OpenCheckpoint("story-bert"))

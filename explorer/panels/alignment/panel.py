@@ -33,6 +33,7 @@ from explorer.widgets.segments import Segments
 from explorer.widgets.token_text import shortened
 from explorer.widgets.weight_table import WeightCell, WeightRow, WeightTable
 from models.protocol.alignment import AlignmentRequest, AlignmentView
+from models.protocol.head import HeadView, RowView
 from models.protocol.request import Request
 from models.protocol.running import Ran
 from models.protocol.values import CheckpointInfo
@@ -75,6 +76,7 @@ class AlignmentPanel(Panel):
     title = "Align"
     hint = "Which words of the source the model looked at as it wrote each word of the target, and how likely that was."
     shows = WEIGHTS | {"next", "gradient"}
+    reads = ("selection", "site", "document.view", AlignmentView, HeadView, RowView)
 
     @classmethod
     def suits(cls, info: CheckpointInfo) -> bool:

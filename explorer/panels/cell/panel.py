@@ -42,6 +42,7 @@ from explorer.widgets.page import scrolling, wrapped
 from explorer.widgets.token_text import ARROW, shortened
 from explorer.widgets.whole_list_box import WholeListBox
 from models.protocol.cell import CellRequest, CellView
+from models.protocol.head import HeadView, RowView
 from models.protocol.request import Request
 from models.protocol.running import Ran
 from models.protocol.values import Candidate, CheckpointInfo, Site, SiteRef
@@ -62,6 +63,7 @@ class CellPanel(Panel):
     hint = "One attention weight, step by step: from query and key to the weight, and on to a logit."
     needs_scores = True
     shows = WEIGHTS | {"next", "gradient", "score", "value", "width"}
+    reads = ("selection", "site", "painted_cells", "document.view", CellView, HeadView, RowView)
 
     @classmethod
     def suits(cls, info: CheckpointInfo) -> bool:

@@ -18,6 +18,7 @@ from explorer.panels.selected_head import predicting_position
 from explorer.session.comparing import as_b, name_of, typed_as_b, typed_text
 from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import CompareWith, SelectCell, SelectHead, SelectHeadOfB, Show, SwapStates
+from explorer.session.live import Live
 from explorer.session.session import Session
 from explorer.session.state import Notice, State
 from explorer.widgets.card import Card
@@ -40,6 +41,7 @@ class ComparePanel(Panel):
     name = "compare"
     title = "Compare"
     hint = "What is open beside another state: two texts, two checkpoints, before and after a change, two heads."
+    reads = ("document", "selection", "site", "continuation", "notice", TwoRunsView)
 
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(session, hover, parent)
@@ -138,9 +140,7 @@ class ComparePanel(Panel):
         wanted, b, view = self._request(state), state.document.compared, state.results.of(TwoRunsView)
         self._note_failure(state, wanted, old)
         self._render_chooser(state)
-        lane = TwoRunsRequest.lane
-        progress = next((one for one in state.progress if one.request.lane == lane), None)
-        self.work.show_work(lane in state.busy and b is not None, progress)
+        self._show_work()
         self.card.set_subtitle("" if b is None else f"with {name_of(b, state)}")
         if b is None:
             self._invite(INVITATION, _KEEP, can_open=state.ran is not None)
@@ -155,6 +155,14 @@ class ComparePanel(Panel):
             self.pages.show_page()
             self.page.show_view(view, state.document.view, b.own_head)
             self.page.set_place(self._place(state, view))
+
+    def render_live(self, live: Live, old: Live | None) -> None:
+        self._show_work()
+
+    def _show_work(self) -> None:
+        live, lane = self.session.live, TwoRunsRequest.lane
+        progress = next((one for one in live.progress if one.request.lane == lane), None)
+        self.work.show_work(lane in live.busy and self.session.state.document.compared is not None, progress)
 
     def _invite(self, reason: str, button: str, *, can_open: bool = True) -> None:
         self.pages.button.setText(button)

@@ -84,6 +84,17 @@ class CorpusPanel(Panel):
     name = "corpus"
     title = "Corpus"
     hint = "A file of texts read through the model: each head's mean weights, and where it does something most."
+    reads = (
+        "document.corpus",
+        "document.corpus_request",
+        "document.view",
+        "reading",
+        "recent_texts",
+        "notice",
+        "selection",
+        "site",
+        CorpusView,
+    )
 
     @classmethod
     def suits(cls, info: CheckpointInfo) -> bool:

@@ -40,6 +40,7 @@ from models.protocol.decoding import (
     DecodeRowsRequest,
     DecodeRowsView,
     DecodeSamplesRequest,
+    DecodeSamplesView,
     DecodeStepRequest,
     DecodeStepView,
 )
@@ -54,6 +55,25 @@ class DecodingPanel(Panel):
     keeps_answers = True
     hint = "Let the model write step by step: what each setting cuts, other branches, attention and the cache."
     shows = WEIGHTS | {"next", "gradient", "width", "size", "cache"}
+    reads = (
+        "document.origin",
+        "document.branches",
+        "document.decoding",
+        "document.view",
+        "selection",
+        "site",
+        "up_to_date",
+        "caught_up",
+        "inputs",
+        "refused",
+        "pending_step",
+        "passage",
+        "beam",
+        "notice",
+        DecodeStepView,
+        DecodeSamplesView,
+        DecodeRowsView,
+    )
 
     @classmethod
     def suits(cls, info: CheckpointInfo) -> bool:

@@ -52,6 +52,7 @@ from explorer.widgets.plot.plot import Plot
 from explorer.widgets.segments import Segments
 from models.protocol.attribution import AttributionView
 from models.protocol.effects import EffectsView
+from models.protocol.explanation import ExplanationView
 from models.protocol.in_context import InContextRequest, InContextView
 from models.protocol.information import Unit
 from models.protocol.lens import LensView
@@ -81,6 +82,21 @@ class EffectsPanel(Panel):
     title = "Effects"
     hint = "What each head, layer and token does to what the model says: taken away, read early, added up, patched."
     shows = WEIGHTS | {"next", "gradient", "effect", "value", "vector", "size"}
+    reads = (
+        "document.effects",
+        "document.interventions",
+        "document.view",
+        "selection",
+        "site",
+        "notice",
+        EffectsView,
+        LensView,
+        AttributionView,
+        PatchView,
+        ExplanationView,
+        InContextView,
+        OtherWeightsView,
+    )
 
     @classmethod
     def suits(cls, info: CheckpointInfo) -> bool:

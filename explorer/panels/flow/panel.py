@@ -53,8 +53,12 @@ from explorer.session.state import State
 from explorer.session.view_options import Distance
 from explorer.widgets.card import Card
 from explorer.widgets.token_text import isolated
+from models.protocol.classes import ClassesView
+from models.protocol.comparison import CompareView
 from models.protocol.flow import BlockRequest, BlockView, FlowRequest, FlowView, HeadsBox
+from models.protocol.head import HeadView, RowView
 from models.protocol.matrices import MatricesRequest, MatricesView
+from models.protocol.prediction import PredictionView
 from models.protocol.request import Request
 from models.protocol.sentence import SentenceView
 from models.protocol.skip import Skip
@@ -73,6 +77,21 @@ class FlowPanel(Panel):
     hint = "The whole model in one picture: what each block writes into the stream of every token, down to one number."
     draws = (FlowRequest, BlockRequest, MatricesRequest)
     shows = WEIGHTS | {"next", "gradient", "score", "value", "width", "size"}
+    reads = (
+        "document.edits",
+        "document.view",
+        "selection",
+        "site",
+        FlowView,
+        BlockView,
+        CompareView,
+        MatricesView,
+        PredictionView,
+        ClassesView,
+        SentenceView,
+        HeadView,
+        RowView,
+    )
 
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(session, hover, parent)
@@ -264,7 +283,7 @@ class FlowPanel(Panel):
         self._skips = skips_of(view)
         keys = keys_of(state, view)
         ends = ends_of(self._scene, at)
-        labels = labels_of(self._skips, state.document.inputs.interventions)
+        labels = labels_of(self._skips, state.document.edits)
         block.set_block(view, around_of(self._scene, at, view), ends, keys, labels)
         self.body.numbers.follow(view, block.keys)
         word = self._scene.stacks[at.stack].labels[at.position].word

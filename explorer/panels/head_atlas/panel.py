@@ -93,6 +93,17 @@ class HeadAtlasPanel(Panel):
     title = "All heads"
     hint = "Every attention head of the model; click one to look into it."
     shows = OF_WEIGHTS | {"role", "gradient", "size"}
+    reads = (
+        "document.heads",
+        "document.probe",
+        "document.view",
+        "recent_texts",
+        "question",
+        "selection",
+        AtlasView,
+        WhichHeadsView,
+        RolesView,
+    )
 
     @classmethod
     def suits(cls, info: CheckpointInfo) -> bool:

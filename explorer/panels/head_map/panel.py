@@ -61,7 +61,9 @@ from explorer.widgets.heat_map.heat_map import HeatMap
 from explorer.widgets.number_text import value_text
 from explorer.widgets.token_text import in_lines
 from explorer.widgets.veil import shares
-from models.protocol.head import HeadView, TilesRequest, TilesView
+from models.protocol.atlas import AtlasView
+from models.protocol.comparison import CompareView
+from models.protocol.head import HeadView, RowView, ScoresView, TilesRequest, TilesView
 from models.protocol.request import Request
 from models.protocol.roles import HeadQuestion
 from models.protocol.values import LARGEST_WHOLE, CheckpointInfo, SiteRef, Tile, top_level
@@ -88,6 +90,21 @@ class HeadMapPanel(Panel):
     keeps_answers = True
     hint = "One head's attention weights: rows are the tokens that look, columns the tokens that are looked at."
     shows = WEIGHTS | {"gradient", "score"}
+    reads = (
+        "document.view",
+        "painted_cells",
+        "question",
+        "up_to_date",
+        "selection",
+        "selection.chosen",
+        "site",
+        AtlasView,
+        CompareView,
+        HeadView,
+        RowView,
+        ScoresView,
+        TilesView,
+    )
 
     @classmethod
     def suits(cls, info: CheckpointInfo) -> bool:

@@ -69,6 +69,7 @@ from explorer.widgets.token_text import in_lines
 from explorer.widgets.window_size import WindowSize
 from models.protocol.chat import Pair
 from models.protocol.decoding import into_input
+from models.protocol.head import HeadView, RowView
 from models.protocol.interventions import Mask
 from models.protocol.prompt import plain_text, shown_of
 from models.protocol.request import Request
@@ -87,6 +88,25 @@ class InputPanel(Panel):
 
     texts_asked = Signal()
     """The person wants to choose a file of texts, one a line."""
+    reads = (
+        "document.text",
+        "document.second",
+        "document.target",
+        "document.prompt",
+        "document.before",
+        "document.after",
+        "document.padding",
+        "document.chat",
+        "document.turns",
+        "document.picture",
+        "document.view",
+        "inputs",
+        "up_to_date",
+        "selection",
+        "site",
+        HeadView,
+        RowView,
+    )
 
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(session, hover, parent)

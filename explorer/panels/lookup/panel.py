@@ -54,6 +54,7 @@ class LookupPanel(Panel):
         "Attention from the start: a dictionary, the same lookup with arrows to drag, and what the selected head does."
     )
     shows = WEIGHTS | {"gradient", "score", "value", "width"}
+    reads = ("document.view", "selection", "site", HeadView, RowView)
 
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(session, hover, parent)

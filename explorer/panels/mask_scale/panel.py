@@ -80,6 +80,7 @@ class MaskScalePanel(Panel):
     title = "Masks"
     hint = "Change what tokens may look at, or how sharply, and see the weights and what the model says change."
     shows = WEIGHTS | {"next", "gradient", "score"}
+    reads = ("document.interventions", "document.view", "edit_scope", "selection", "site", CompareView, PartsView)
 
     @classmethod
     def suits(cls, info: CheckpointInfo) -> bool:

@@ -56,6 +56,7 @@ class NextTokenPanel(Panel):
         "classifier's classes."
     )
     shows = frozenset({"next"})
+    reads = ("document.view", "selection", "site", PredictionView, ClassesView, SentenceView)
 
     @classmethod
     def leads(cls, info: CheckpointInfo) -> bool:

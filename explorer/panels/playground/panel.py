@@ -32,6 +32,7 @@ from explorer.session.intents import (
     TellTraining,
     Train,
 )
+from explorer.session.live import Live
 from explorer.session.session import Session
 from explorer.session.state import Notice, State
 from explorer.session.training import LeftTraining, TrainingState
@@ -60,6 +61,7 @@ class PlaygroundPanel(Panel):
     name = "playground"
     title = "Playground"
     hint = "Choose a task, a model and switches, press Train, and watch it learn."
+    reads = ("document.text", "document.second", "left_trainings", PlanView)
 
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(session, hover, parent)
@@ -139,28 +141,36 @@ class PlaygroundPanel(Panel):
         return PlanRequest(asked=self._planned)
 
     def render_state(self, state: State, old: State | None) -> None:
-        if any((state.results.of(PlanView), state.learning, state.experiment)):
-            import_ahead()  # of what draws curves: the window has started, or something learns
+        if state.results.of(PlanView) is not None:
+            import_ahead()  # of what draws curves: the window has started
         self._show_open(state)
         self._show_plan(state)
         if old is None or state.left_trainings is not old.left_trainings:
             self.left.show_trainings(state.left_trainings)
-        if old is None or state.learning is not old.learning:
-            self.curves.show_training(state.learning)
-            self.one_batch.show_training(state.learning)
-            self.fine_tune.show_training(state.learning)
-            self._show_buttons(state.learning)
+
+    def render_live(self, live: Live, old: Live | None) -> None:
+        if live.learning is not None or live.experiment is not None:
+            import_ahead()
+        if old is None or live.learning is not old.learning:
+            self.curves.show_training(live.learning)
+            self.one_batch.show_training(live.learning)
+            self.fine_tune.show_training(live.learning)
+            self._show_buttons(live.learning)
             self._look_at_batch()
-        if old is None or state.experiment is not old.experiment:
-            self.experiments.show_experiment(state.experiment)
+            if old is None or _folder_of(live.learning) != _folder_of(old.learning):
+                self._show_open(self.session.state)
+                self._ask_for(self.session.state)
+        if old is None or live.experiment is not old.experiment:
+            self.experiments.show_experiment(live.experiment)
+        self.offer_script()
 
     def prints(self, state: State) -> Request | None:
-        page, learning = self.stack.currentIndex(), state.learning
+        page, learning = self.stack.currentIndex(), self.session.live.learning
         if page == ONE_BATCH:
             return printing.next_batch(learning, self.one_batch.row.value() - 1)
         if page == EXPERIMENTS:
             it = self.experiments
-            return printing.runs(str(it.file), it.prepared, it.seed.value(), state.experiment)
+            return printing.runs(str(it.file), it.prepared, it.seed.value(), self.session.live.experiment)
         if page == CURVES and learning is not None:
             return printing.training(learning.asked, learning)
         return printing.training(self._planned, learning)
@@ -175,8 +185,9 @@ class PlaygroundPanel(Panel):
             return self.one_batch.about()
         if page == EXPERIMENTS:
             return self.experiments.about()
-        is_tuned = state.learning is not None and state.learning.tuning is not None
-        return about_tuning() if page == FINE_TUNE and not is_tuned else about(state.learning)
+        learning = self.session.live.learning
+        is_tuned = learning is not None and learning.tuning is not None
+        return about_tuning() if page == FINE_TUNE and not is_tuned else about(learning)
 
     def _show_plan(self, state: State) -> None:
         plan = state.results.of(PlanView)
@@ -198,7 +209,7 @@ class PlaygroundPanel(Panel):
 
     def _show_open(self, state: State) -> None:
         """Which checkpoint is tuned where no other is chosen: of a tuned one the one that it was made from."""
-        loaded, learning, reference, title = state.results.loaded, state.learning, "", ""
+        loaded, learning, reference, title = state.results.loaded, self.session.live.learning, "", ""
         if loaded is not None:
             reference, title = loaded.info.reference, f"{loaded.info.name}, open now"
             if learning is not None and learning.tuning is not None and learning.is_open(loaded.info):
@@ -238,7 +249,7 @@ class PlaygroundPanel(Panel):
         self.of_the_training.setVisible(page != EXPERIMENTS)
         if page in (SET_UP, FINE_TUNE):
             self._tunes = page == FINE_TUNE
-            self._show_buttons(self.session.state.learning)
+            self._show_buttons(self.session.live.learning)
             self.attempt(self._on_form)
         self._look_at_batch()
         self.offer_script()
@@ -267,23 +278,23 @@ class PlaygroundPanel(Panel):
 
     def _look_at_batch(self) -> None:
         """Ask for the next step in numbers, where these are on screen and not there yet."""
-        message = self.one_batch.lacks(self.session.state.learning)
+        message = self.one_batch.lacks(self.session.live.learning)
         if message is not None and self.isVisible() and self.stack.currentIndex() == ONE_BATCH:
             self.dispatch(TellTraining(message))
 
     def _look_at_weight(self) -> None:
-        training = self.session.state.learning
+        training = self.session.live.learning
         if training is not None:
             self.dispatch(TellTraining(self.one_batch.asked_for(training.number)))
 
     def _pause_or_go(self) -> None:
-        training = self.session.state.learning
+        training = self.session.live.learning
         if training is not None:
             self.dispatch(TellTraining(Pause() if training.phase in ("starting", "running") else Go()))
 
     def _compare(self) -> None:
         """The tuned model, A, beside the checkpoint that it was made from, B."""
-        state, training = self.session.state, self.session.state.learning
+        state, training = self.session.state, self.session.live.learning
         if training is None or training.tuning is None or not training.folder or training.snapshot < 0:
             return
         loaded = state.results.loaded
@@ -297,3 +308,8 @@ class PlaygroundPanel(Panel):
         chosen = asking.folder(self, "Choose an empty folder for the model, or make one", str(Path.home()))
         if chosen:
             self.dispatch(TellTraining(Save(chosen)))
+
+
+def _folder_of(training: TrainingState | None) -> str:
+    """Which training it is, as far as the open model can be of it."""
+    return "" if training is None else training.folder

@@ -49,6 +49,15 @@ class PositionsPanel(Panel):
     title = "Positions"
     hint = "How a model knows the order of words, or the places of patches: waves, tables, rotations, biases, and none."
     shows = frozenset({"position", "vector", "width", "size"})
+    reads = (
+        "document.interventions",
+        "document.view",
+        "selection",
+        "site",
+        PositionsView,
+        ShuffleView,
+        PatchPositionsView,
+    )
 
     @classmethod
     def suits(cls, info: CheckpointInfo) -> bool:

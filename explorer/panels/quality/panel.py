@@ -25,6 +25,7 @@ from explorer.panels.quality.words import (
 )
 from explorer.session.hover import Hover
 from explorer.session.intents import Measure, SetText, Show
+from explorer.session.live import Live
 from explorer.session.session import Session
 from explorer.session.state import Notice, State
 from explorer.widgets.card import Card
@@ -54,6 +55,7 @@ class QualityPanel(Panel):
     title = "Length"
     hint = "How well sentences are translated, short to long, with attention and without: where the bottleneck falls."
     shows = frozenset()
+    reads = ("document.view", "measuring", "notice", QualityView)
 
     @classmethod
     def suits(cls, info: CheckpointInfo) -> bool:
@@ -135,6 +137,10 @@ class QualityPanel(Panel):
         if view is not before and (view is None or before is None or view.bins != before.bins or view.parts):
             self._draw()
 
+    def render_live(self, live: Live, old: Live | None) -> None:
+        if old is None or live.progress != old.progress:
+            self._show_progress(self.session.state)
+
     def _was_refused(self, state: State) -> bool:
         """Whether nothing came of the sentences that are chosen, for they could not be read."""
         notice, view = state.notice, state.results.of(QualityView)
@@ -162,7 +168,8 @@ class QualityPanel(Panel):
 
     def _show_progress(self, state: State) -> None:
         measuring, view = state.measuring is not None, state.results.of(QualityView)
-        label = next((p.label for p in state.progress if p.request.lane == QualityRequest.lane), "")
+        progress = self.session.live.progress
+        label = next((p.label for p in progress if p.request.lane == QualityRequest.lane), "")
         self.status.setText(progress_text(view, measuring, label))
         self.status.setVisible(bool(self.status.text()))
         self.run.setEnabled(not measuring)

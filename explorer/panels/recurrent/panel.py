@@ -60,6 +60,7 @@ class RecurrentPanel(Panel):
     title = "Hidden"
     hint = "The hidden states of a recurrent model, step by step, and how its attention looks back at them."
     shows = WEIGHTS | {"next", "gradient", "value", "width", "size"}
+    reads = ("document.view", "selection", "site", RecurrentView)
 
     @classmethod
     def suits(cls, info: CheckpointInfo) -> bool:

@@ -14,6 +14,7 @@ from explorer.panels.base import Panel
 from explorer.panels.trust.status_chip import StatusChip
 from explorer.panels.trust.verdicts import SMALL, on_batch, on_equality, on_input, on_mode, on_rows
 from explorer.session.hover import Hover
+from explorer.session.live import Live
 from explorer.session.session import Session
 from explorer.session.state import State
 from models.protocol.atlas import THUMBNAIL, AtlasRequest, AtlasView
@@ -30,6 +31,7 @@ class TrustStrip(Panel):
     name = "trust"
     title = "Trust"
     ground = "window"
+    reads = ("document.view", AtlasView, TrustReport)
 
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(session, hover, parent)
@@ -102,7 +104,6 @@ class TrustStrip(Panel):
 
     def render_state(self, state: State, old: State | None) -> None:
         results, ran = state.results, state.ran
-        is_measuring = TrustRequest.lane in state.busy
         self.mode.set_status(*on_mode(results.loaded))
         report = results.of(TrustReport)
         for chip, verdict in ((self.ids, on_input(report)), (self.alone, on_batch(report))):
@@ -110,8 +111,16 @@ class TrustStrip(Panel):
             if verdict is not None:
                 chip.set_status(*verdict)
         self.rows.set_status(*on_rows(results.loaded, ran, results.of(AtlasView)))
-        self.equal.set_status(*on_equality(results.loaded, ran, results.of(TrustReport), is_measuring))
+        self._show_equality()
         if ran is None or results.of(TrustReport) is not None or len(ran.tokens) > SMALL:
             self._pause.stop()
         elif old is None or ran is not old.ran:
             self._pause.start()
+
+    def render_live(self, live: Live, old: Live | None) -> None:
+        if old is None or (TrustRequest.lane in live.busy) != (TrustRequest.lane in old.busy):
+            self._show_equality()
+
+    def _show_equality(self) -> None:
+        results, is_measuring = self.session.state.results, TrustRequest.lane in self.session.live.busy
+        self.equal.set_status(*on_equality(results.loaded, results.ran, results.of(TrustReport), is_measuring))

@@ -59,6 +59,7 @@ class VariancePanel(Panel):
     title = "Variance"
     hint = "Why attention divides by √d: random vectors of growing size, what softmax makes of them, and a real head."
     shows = frozenset({"variance", "score"})
+    reads = ("document.view", "selection", "site", VarianceView)
 
     @classmethod
     def suits(cls, info: CheckpointInfo) -> bool:

@@ -152,7 +152,7 @@ class Audience(QObject):
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Qt asks the window to update itself whenever anything in it is to be painted: then the picture is old."""
         is_wanted = self._presenter.is_on or self.window is not None
-        if event.type() == QEvent.Type.UpdateRequest and is_wanted and not self._picture.isActive():
+        if is_wanted and event.type() == QEvent.Type.UpdateRequest and not self._picture.isActive():
             cost = 0.0 if self.window is None else self.window.cost
             self._picture.start(min(LATEST, max(SOONEST, round(_SHARE * cost * 1000))))
         return False

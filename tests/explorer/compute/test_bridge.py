@@ -327,7 +327,7 @@ def session(make_bridge) -> Session:
 
 
 def settled(session: Session) -> Callable[[], bool]:
-    return lambda: session.state.up_to_date and not session.state.busy and session.state.loading is None
+    return lambda: session.state.up_to_date and not session.live.busy and session.state.loading is None
 
 
 def test_a_session_starts_by_itself(session, qtbot):

@@ -28,8 +28,8 @@ class LinkedExperiment(Linked[ExperimentLink]):
 
     @property
     def experiment(self) -> ExperimentState:
-        assert self.session.state.experiment is not None
-        return self.session.state.experiment
+        assert self.session.live.experiment is not None
+        return self.session.live.experiment
 
 
 @pytest.fixture

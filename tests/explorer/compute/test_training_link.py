@@ -35,8 +35,8 @@ class LinkedTraining(Linked[TrainingLink]):
 
     @property
     def training(self) -> TrainingState:
-        assert self.session.state.learning is not None
-        return self.session.state.learning
+        assert self.session.live.learning is not None
+        return self.session.live.learning
 
 
 @pytest.fixture

@@ -251,10 +251,10 @@ def test_a_view_ends_its_lanes_progress_and_failure(running, name):
     view = VIEWS[name](run=1)
     state = after(running, answers.failure(view.request), answers.progress(view.request))
     assert state.notice is not None
-    assert state.progress
+    assert state.live.progress
     state = after(state, view)
     assert state.notice is None
-    assert not state.progress
+    assert not state.live.progress
 
 
 def test_a_head_that_is_no_longer_selected_is_ignored(running):
@@ -307,8 +307,8 @@ def test_progress_is_replaced_lane_by_lane_newest_last(running):
     load, trust = LoadRequest(reference="b"), answers.trust_report().request
     newest = answers.progress(load, "Building the model")
     state = after(running, answers.progress(load), answers.progress(trust), newest)
-    assert [p.request for p in state.progress] == [trust, load]
-    assert state.progress[-1] is newest
+    assert [p.request for p in state.live.progress] == [trust, load]
+    assert state.live.progress[-1] is newest
 
 
 def test_a_text_that_is_too_long_offers_to_keep_what_fits(running):
@@ -337,7 +337,7 @@ def test_a_step_beyond_the_context_has_nothing_to_cut(running):
 )
 def test_failures_nobody_needs_to_hear_of_only_end_their_progress(running, failure):
     state = after(running, answers.progress(failure.request), failure)
-    assert (state.notice, state.progress) == (None, ())
+    assert (state.notice, state.live.progress) == (None, ())
     assert state.document is running.document
 
 

@@ -71,8 +71,8 @@ def after(prepared: Prepared, *messages: FromExperiment | Fell, state: State | N
 
 
 def of(state: State) -> ExperimentState:
-    assert state.experiment is not None
-    return state.experiment
+    assert state.live.experiment is not None
+    return state.live.experiment
 
 
 def said_in(state: State) -> str:
@@ -109,15 +109,15 @@ def test_stop_waits_for_what_was_measured_and_at_the_start_ends_it(prepared):
     starting = reduce(after(prepared), StopExperiment())
     assert of(starting).phase == "ended"
     assert reduce(starting, StopExperiment()) is starting
-    assert reduce(State(), StopExperiment()).experiment is None
+    assert reduce(State(), StopExperiment()).live.experiment is None
 
 
 def test_a_training_waits_for_it(prepared):
     learning = reduce(reduce(State(), Train(Asked("copy:4"))), TrainingTold(1, Began("/a", "", "", 1)))
     state = after(prepared, BEGAN, state=learning)
     assert of(state).has_paused
-    assert state.learning is not None
-    assert isinstance(state.learning.command, Pause)
+    assert state.live.learning is not None
+    assert isinstance(state.live.learning.command, Pause)
     paused = reduce(state, TrainingTold(1, Learned((), 1.0, 0.1, "paused")))
     alone = reduce(paused, ExperimentTold(1, learned(1)))
     assert not of(alone).has_company

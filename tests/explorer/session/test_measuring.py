@@ -98,9 +98,9 @@ def test_one_that_the_engine_no_longer_holds_ends_silently(story):
 def test_its_progress_is_kept_until_its_answer(story):
     story.after(Measure(REQUEST))
     story.after(Progress(request=REQUEST, label="Opening a"))
-    assert [p.label for p in story.state.progress] == ["Opening a"]
+    assert [p.label for p in story.state.live.progress] == ["Opening a"]
     story.after(view(3))
-    assert story.state.progress == ()
+    assert story.state.live.progress == ()
 
 
 def test_nothing_to_stop_changes_nothing():

@@ -221,8 +221,8 @@ def test_lanes_that_are_no_longer_busy_make_no_progress(running):
         answers.progress(trust),
         Busy(frozenset({LoadRequest.lane, ForwardRequest.lane})),
     )
-    assert state.busy == {LoadRequest.lane, ForwardRequest.lane}
-    assert [p.request for p in state.progress] == [load]
+    assert state.live.busy == {LoadRequest.lane, ForwardRequest.lane}
+    assert [p.request for p in state.live.progress] == [load]
 
 
 def test_an_intent_without_a_rule_is_a_type_error(running):
@@ -238,7 +238,7 @@ def test_an_intent_without_a_rule_is_a_type_error(running):
 def test_any_sequence_keeps_the_state_whole_and_every_older_one_as_it_was(sequence):
     state = State()
     for intent in sequence:
-        kept = (state.document, repr(state.document), state.results, state.notice, state.progress, state.busy)
+        kept = (state.document, repr(state.document), state.results, state.notice, state.live.progress, state.live.busy)
         try:
             new = reduce(state, intent)
         except ValueError:
@@ -253,8 +253,8 @@ def test_any_sequence_keeps_the_state_whole_and_every_older_one_as_it_was(sequen
             repr(state.document),
             state.results,
             state.notice,
-            state.progress,
-            state.busy,
+            state.live.progress,
+            state.live.busy,
         )
         state = new
         check(state)
@@ -273,7 +273,7 @@ def check(state: State) -> None:
         assert report is None or report.request.run == ran.run
     if state.site is not None:
         assert 0 <= selection.head < state.site.heads
-    lanes = [p.request.lane for p in state.progress]
+    lanes = [p.request.lane for p in state.live.progress]
     assert len(lanes) == len(set(lanes))
     origins = [writing.origin for writing in state.document.writings]
     assert len(origins) == len(set(origins)) <= TEXTS_KEPT

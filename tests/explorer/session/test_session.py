@@ -27,9 +27,12 @@ from explorer.session.intents import (
     SetView,
     Show,
     SwitchIntervention,
+    Train,
+    TrainingTold,
 )
+from explorer.session.live import Live
 from explorer.session.session import Session
-from explorer.session.state import Document, State
+from explorer.session.state import Document, Notice, State
 from explorer.session.writing import TEXTS_KEPT
 from models.protocol.atlas import AtlasRequest
 from models.protocol.corpus import CorpusQuestion, CorpusRequest
@@ -42,6 +45,7 @@ from models.protocol.request import Failure, Request
 from models.protocol.roles import RolesRequest
 from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest, Ran
+from models.protocol.training_messages import Asked, Failed
 from models.protocol.trust import TrustRequest
 from models.protocol.two_runs import OtherRun, TwoRunsRequest
 from models.protocol.values import SeenPicture, SiteRef
@@ -138,16 +142,39 @@ def test_of_lanes_that_become_busy_one_after_the_other_only_the_last_word_is_tol
     head, atlas = HeadRequest.lane, AtlasRequest.lane
 
     def ask(_: State, new: State) -> None:
-        if new.document.text == "a" and not new.busy:
+        if new.document.text == "a" and not new.live.busy:
             session.dispatch(Busy(frozenset({head})))
             session.dispatch(Busy(frozenset({head, atlas})))
             session.dispatch(SetText("b"))
             session.dispatch(Busy(frozenset({atlas})))
 
+    told: list[frozenset[str]] = []
     session.changed.connect(ask)
+    session.live_changed.connect(lambda _, live: told.append(live.busy))
     session.dispatch(SetText("a"))
-    told = [(new.document.text, new.busy) for _, new in changes]
-    assert told == [("a", frozenset()), ("a", {head, atlas}), ("b", {head, atlas}), ("b", {atlas})]
+    assert [new.document.text for _, new in changes] == ["a", "b"]
+    assert told == [{head, atlas}, {atlas}]
+
+
+def test_what_is_under_way_has_a_signal_of_its_own(session, changes):
+    told: list[tuple[Live, Live]] = []
+    session.live_changed.connect(lambda old, new: told.append((old, new)))
+    session.dispatch(Busy(frozenset({HeadRequest.lane})))
+    assert changes == []
+    assert [new.busy for _, new in told] == [{HeadRequest.lane}]
+    assert told[0][1] is session.live is session.state.live
+    session.dispatch(SetText("a"))
+    assert len(changes) == len(told) == 1
+
+
+def test_an_intent_that_changes_both_tells_of_both(session, changes):
+    session.dispatch(Train(Asked("reverse:10")))
+    assert changes == []
+    told: list[Live] = []
+    session.live_changed.connect(lambda _, new: told.append(new))
+    session.dispatch(TrainingTold(1, Failed("It broke.")))
+    assert [new.notice for _, new in changes] == [Notice("error", "It broke.")]
+    assert [live.learning.phase for live in told if live.learning is not None] == ["failed"]
 
 
 def test_undo_from_within_a_change_waits_too(session):

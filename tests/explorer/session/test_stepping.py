@@ -229,9 +229,9 @@ def test_the_end_of_this_windows_own_training_is_its_newest_snapshot(trained):
     own = TrainingState(1, Asked("reverse"), folder="m")
     going = after(trained, GoToStep(20))
     at_20 = after(going, stepped(going))
-    ends = after(replace(at_20, learning=own), GoToStep(None))  # m itself is written anew at each pause
+    ends = after(at_20.with_live(learning=own), GoToStep(None))  # m itself is written anew at each pause
     assert ends.stepping is not None
     assert ends.stepping.reference == "m@60"
-    ends = after(replace(at_20, learning=replace(own, folder="another")), GoToStep(None))
+    ends = after(at_20.with_live(learning=replace(own, folder="another")), GoToStep(None))
     assert ends.stepping is not None
     assert ends.stepping.reference == "m"

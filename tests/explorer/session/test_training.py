@@ -55,8 +55,8 @@ def after(*messages: FromProcess | Fell, state: State | None = None) -> State:
 
 
 def of(state: State) -> TrainingState:
-    assert state.learning is not None
-    return state.learning
+    assert state.live.learning is not None
+    return state.live.learning
 
 
 def said_in(state: State) -> str:

@@ -126,7 +126,7 @@ def test_a_search_is_called_off_in_between_and_the_window_goes_on(window, effect
     assert view is not None
     assert view.done < 1
     assert not effects.weights.search.isChecked()
-    assert OtherWeightsRequest.lane not in window.session.state.busy
+    assert OtherWeightsRequest.lane not in window.session.live.busy
     effects.pages.button(0).click()
     settle(window)
     assert window.session.state.results.of(EffectsView).done == 1

@@ -39,7 +39,7 @@ def test_the_model_of_a_run_is_opened_and_is_the_models_own(qapp, settings_folde
         click(page.models.buttons[1], page.models.buttons[1].rect().center())
         wait_until(lambda: window.session.state.loading is None and window.session.state.ran is not None)
         settle(window)
-        wait_until(lambda: not window.session.state.busy)
+        wait_until(lambda: not window.session.live.busy)
         loaded, report = window.session.state.results.of(Loaded), window.session.state.results.of(TrustReport)
         assert loaded is not None
         assert loaded.info.reference.endswith("tiny-no-positions")
@@ -55,7 +55,7 @@ def test_it_is_run_and_the_window_closes_while_it_learns(qapp, settings_folder):
         page = opened_page(window)
         opened = window.session.state.document
         click(page.run, page.run.rect().center())
-        wait_until(lambda: window.session.state.experiment is not None and window.session.state.experiment.step > 0)
+        wait_until(lambda: window.session.live.experiment is not None and window.session.live.experiment.step > 0)
         assert page.standing.text().startswith("Learning · step ")
         wait_until(lambda: not page.plots[0].figure.is_empty)
         assert window.session.state.document == opened  # it opens nothing

@@ -34,7 +34,7 @@ def press(button: QPushButton) -> None:
 
 
 def of(window: MainWindow) -> TrainingState:
-    training = window.session.state.learning
+    training = window.session.live.learning
     assert training is not None
     return training
 
@@ -76,7 +76,7 @@ def test_it_learns_beside_what_it_was_and_is_compared_with_it(qapp, settings_fol
         assert Path(of(window).folder).name == "story-gpt-tuned"
         assert window.session.state.selection.site == selection.site
         assert window.session.state.selection.head == selection.head
-        wait_until(lambda: not window.session.state.busy)
+        wait_until(lambda: not window.session.live.busy)
         report, ran = window.session.state.results.of(TrustReport), window.session.state.ran
         assert report is not None
         assert ran is not None

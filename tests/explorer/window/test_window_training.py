@@ -24,7 +24,7 @@ from tests.explorer.real_window import click, opened_window, panel_of, settle, w
 
 
 def of(window: MainWindow) -> TrainingState:
-    training = window.session.state.learning
+    training = window.session.live.learning
     assert training is not None
     return training
 
@@ -37,7 +37,7 @@ def opened_step(window: MainWindow) -> int | None:
 
 def assert_is_the_models_own(window: MainWindow, logits: float = 0.0) -> None:
     settle(window)
-    wait_until(lambda: not window.session.state.busy)
+    wait_until(lambda: not window.session.live.busy)
     report, ran = window.session.state.results.of(TrustReport), window.session.state.ran
     assert report is not None
     assert ran is not None
@@ -52,7 +52,7 @@ def test_it_learns_pauses_takes_a_batch_stops_and_closes_while_it_learns(qapp, s
         panel = panel_of(window, PlaygroundPanel)
         wait_until(panel.train.isEnabled)
         click(panel.train, panel.train.rect().center())
-        wait_until(lambda: window.session.state.learning is not None and of(window).phase == "running")
+        wait_until(lambda: window.session.live.learning is not None and of(window).phase == "running")
         folder = Path(of(window).folder)
         wait_until(lambda: window.session.state.training is not None)
         assert window.session.state.following
@@ -86,7 +86,7 @@ def test_by_keys_alone_it_is_trained_stopped_and_saved(qapp, settings_folder, tm
                 break
             QTest.keyClick(qapp.focusWidget(), Qt.Key.Key_Backtab)
         QTest.keyClick(qapp.focusWidget(), Qt.Key.Key_Space)
-        wait_until(lambda: window.session.state.learning is not None and of(window).step >= 25)
+        wait_until(lambda: window.session.live.learning is not None and of(window).step >= 25)
         assert qapp.focusWidget() is panel.train
         for _ in range(20):
             if qapp.focusWidget() is panel.stop:
@@ -119,7 +119,7 @@ def test_a_recurrent_model_learns_and_each_step_opens(qapp, settings_folder):
         wait_until(lambda: panel.form.asked().switches == (("model", "recurrent"),))
         wait_until(panel.train.isEnabled)
         click(panel.train, panel.train.rect().center())
-        wait_until(lambda: window.session.state.learning is not None and of(window).step >= 25)
+        wait_until(lambda: window.session.live.learning is not None and of(window).step >= 25)
         click(panel.pause, panel.pause.rect().center())
         wait_until(lambda: of(window).phase == "paused" and of(window).snapshot == of(window).step)
         settle(window)
@@ -138,7 +138,7 @@ def test_the_next_window_offers_what_was_not_saved_and_goes_on_with_it(qapp, set
     asked = Asked("copy:4", (("width", "16"), ("heads", "2"), ("layers", "1")), seconds=None, steps=1_000_000)
     with opened_window(remembers=True) as window:
         window.session.dispatch(Train(asked))
-        wait_until(lambda: window.session.state.learning is not None and of(window).snapshot >= 20)
+        wait_until(lambda: window.session.live.learning is not None and of(window).snapshot >= 20)
     (path,) = training_folders.trainings_folder().iterdir()
     host, pid = owners.own_mark().rsplit("-", 2)[:2]
     path.rename(path.with_name(f"{host}-{pid}-1-1"))  # as a process would have named it that has ended
@@ -159,7 +159,7 @@ def test_the_next_window_offers_what_was_not_saved_and_goes_on_with_it(qapp, set
         step = window.session.state.left_trainings[0].step
         assert button.accessibleName() == f"Go on with copy, step {step}, just now"
         click(button, button.rect().center())
-        wait_until(lambda: window.session.state.learning is not None and of(window).phase == "paused")
+        wait_until(lambda: window.session.live.learning is not None and of(window).phase == "paused")
         assert (of(window).step, panel.left.isVisible()) == (step, False)
         assert_is_the_models_own(window)
         click(panel.pause, panel.pause.rect().center())  # “Go on”

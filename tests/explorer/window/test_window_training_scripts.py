@@ -22,7 +22,7 @@ ASKED = Asked("reverse:5", (("width", "32"), ("batch", "16")), seed=3, seconds=6
 
 
 def of(window: MainWindow) -> TrainingState:
-    training = window.session.state.learning
+    training = window.session.live.learning
     assert training is not None
     return training
 

@@ -52,8 +52,8 @@ def opened(qtbot, session: SilentSession) -> PlaygroundPanel:
 
 
 def of(session: SilentSession) -> ExperimentState:
-    assert session.state.experiment is not None
-    return session.state.experiment
+    assert session.live.experiment is not None
+    return session.live.experiment
 
 
 @pytest.fixture

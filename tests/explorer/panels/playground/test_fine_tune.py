@@ -132,14 +132,14 @@ def test_what_cannot_be_tuned_is_said_and_train_waits(panel, session):
 def test_train_begins_what_the_page_in_front_shows(panel, session):
     assert panel.train.text() == "Fine-tune"
     press(panel.train)
-    assert session.state.learning.asked == AskedTuning("story-gpt", prompt="Tom went")
+    assert session.live.learning.asked == AskedTuning("story-gpt", prompt="Tom went")
     assert panel.stack.currentIndex() == FINE_TUNE
     press(panel.pages.button(CURVES))
     assert panel.train.text() == "Fine-tune"  # the form that was in front last
     press(panel.pages.button(SET_UP))
     assert panel.train.text() == "Train"
     press(panel.train)
-    assert isinstance(session.state.learning.asked, Asked)
+    assert isinstance(session.live.learning.asked, Asked)
 
 
 def test_the_lowest_held_out_loss_is_named_where_it_is_not_the_last(panel, session):
@@ -184,7 +184,7 @@ def test_before_and_after_are_what_was_told(panel, session):
 
 
 def tell(session: SilentSession, message) -> None:
-    training = session.state.learning
+    training = session.live.learning
     assert training is not None
     session.dispatch(TrainingTold(training.number, message))
 
@@ -195,11 +195,11 @@ def test_enter_and_the_button_ask_for_another_prompt(panel, session):
     press(panel.train)
     tell(session, Began("/none/story-gpt-tuned", "go on", "", 12))
     press(page.write)
-    assert session.state.learning.command == Write("Tom went")
+    assert session.live.learning.command == Write("Tom went")
     page.prompt.setFocus()
     QTest.keyClicks(page.prompt, "A cat")
     QTest.keyClick(page.prompt, Qt.Key.Key_Return)
-    assert session.state.learning.command == Write("A cat")
+    assert session.live.learning.command == Write("A cat")
 
 
 def test_a_model_that_goes_when_another_learns_is_not_tuned(panel, session):
@@ -267,7 +267,7 @@ def test_of_a_classifier_two_texts_are_asked_for_and_its_classes_stand_side_by_s
     assert result.classes.accessibleDescription() == "goes on 87.5 %, was 25.0 %, another story 12.5 %, was 75.0 %"
     assert "nats a text" in panel.about(session.state).sentences[-1]
     press(page.write)
-    assert session.state.learning.command == Write("Tom ran.", "He fell.")
+    assert session.live.learning.command == Write("Tom ran.", "He fell.")
     page.checkpoint.setCurrentIndex(page.checkpoint.findData("en-es"))
     assert (page.second.isVisible(), page.asked().second) == (False, "")
 

@@ -185,6 +185,6 @@ def test_train_begins_what_the_form_shows(qtbot):
     session = SilentSession()
     panel = shown(qtbot, PlaygroundPanel, session)
     QTest.mouseClick(panel.train, Qt.MouseButton.LeftButton)
-    assert session.state.learning is not None
-    assert session.state.learning.asked == panel.form.asked()
+    assert session.live.learning is not None
+    assert session.live.learning.asked == panel.form.asked()
     assert panel.stack.currentIndex() == 1

@@ -115,15 +115,15 @@ class Watched:
             self.tell(Learned((), 1.0, 0.1, "paused"))
 
     def tell(self, message: FromProcess) -> None:
-        assert self.session.state.learning is not None
-        self.session.dispatch(TrainingTold(self.session.state.learning.number, message))
+        assert self.session.live.learning is not None
+        self.session.dispatch(TrainingTold(self.session.live.learning.number, message))
 
     def open(self) -> None:
         press(self.panel.pages.button(ONE_BATCH))
 
     def command(self) -> object:
-        assert self.session.state.learning is not None
-        return self.session.state.learning.command
+        assert self.session.live.learning is not None
+        return self.session.live.learning.command
 
     def answer(self) -> None:
         """As the process would."""
@@ -354,11 +354,11 @@ def test_a_real_training_is_held_and_its_step_is_that_of_the_snapshot_on_disk(qt
     for name, value in TINY:
         next(field for field in panel.form.fields if field.switch.name == name).choice.choose(int(value))
     press(panel.train)
-    qtbot.waitUntil(lambda: session.state.learning.step >= 5, timeout=120_000)
+    qtbot.waitUntil(lambda: session.live.learning.step >= 5, timeout=120_000)
     press(panel.pages.button(ONE_BATCH))
     press(page.button)
     qtbot.waitUntil(lambda: page.currentIndex() == 1, timeout=120_000)
-    learning = session.state.learning
+    learning = session.live.learning
     asked = learning.asked
     training = experiment(asked.task, dict(asked.switches), asked.seed).training(Path(learning.folder) / "snapshots")
     training.restore(learning.step)
@@ -373,7 +373,7 @@ def test_a_real_training_is_held_and_its_step_is_that_of_the_snapshot_on_disk(qt
     press(panel.batch)
     qtbot.waitUntil(lambda: page.heading.text().startswith(f"Step {step + 2:,}, "), timeout=120_000)
     after = training.step()
-    assert session.state.learning.curves.points[-1].loss == pytest.approx(after.loss, abs=1e-6)
+    assert session.live.learning.curves.points[-1].loss == pytest.approx(after.loss, abs=1e-6)
 
 
 def test_its_words_are_plain_or_explained(watched):

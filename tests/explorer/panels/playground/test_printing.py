@@ -63,7 +63,7 @@ def press(button: QWidget) -> None:
 
 
 def tell(session: SilentSession, message: FromProcess) -> None:
-    learning = session.state.learning
+    learning = session.live.learning
     assert learning is not None
     session.dispatch(TrainingTold(learning.number, message))
 
@@ -111,7 +111,7 @@ def test_of_a_long_curve_the_first_steps_are_all_there(panel, session, asked_for
         tell(session, Learned(tuple(point(step, step / 8) for step in range(start, start + 100)), 1.0, 0.1, "running"))
     press(panel.pages.button(CURVES))
     press(panel.code_button)
-    assert session.state.learning.curves.every == 8
+    assert session.live.learning.curves.every == 8
     assert [p.step for p in asked_for[-1].points] == list(range(1, 11))
 
 
@@ -143,7 +143,7 @@ def test_an_experiment_brings_the_curves_of_its_runs(panel, session, asked_for):
     assert asked_for == [RunsOnScreen(file=str(page.file), name="tiny", seed=3)]
     session.dispatch(RunExperiment(str(page.file), page.prepared, 3))
     page.seed.setValue(4)  # of another run: the curves on screen stay those of seed 3
-    number = session.state.experiment.number
+    number = session.live.experiment.number
     held = tuple(HeldOutPoint(1, loss, 0.5, 0.5, 100) for loss in (2.5, 3.5))
     for message in (RunsBegan((7, 7)), RunsLearned(1, ((point(1, 2.0),), (point(1, 3.0),)), 0.1), RunsMeasured(held)):
         session.dispatch(ExperimentTold(number, message))
