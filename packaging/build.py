@@ -29,7 +29,7 @@ import icons
 import layout
 import system_libraries
 
-from explorer import licences
+from attention_explorer import licences
 
 HERE, ROOT = contents.HERE, contents.ROOT
 NAME = "attention-explorer"

@@ -12,7 +12,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from explorer import licences
+from attention_explorer import licences
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent

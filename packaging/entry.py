@@ -39,7 +39,7 @@ if __name__ == "__main__":
     _without_console()
     _libraries_of_others()
     try:
-        from explorer.app import main
+        from attention_explorer.app import main
 
         code = main()
     except Exception as error:

@@ -24,7 +24,7 @@ from types import TracebackType
 import hypothesis
 import pytest
 
-from explorer.missing_libraries import missing_library
+from attention_explorer.missing_libraries import missing_library
 
 try:
     from PySide6.QtCore import QCoreApplication, QEvent
@@ -152,7 +152,7 @@ def unhandled_exceptions(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[BaseE
             error = record.exc_info[1] if record.exc_info is not None else None
             caught.append(error or RuntimeError(record.getMessage()))
 
-    from_panel, panels = FromPanel(logging.ERROR), logging.getLogger("explorer.panels")
+    from_panel, panels = FromPanel(logging.ERROR), logging.getLogger("attention_explorer.panels")
     panels.addHandler(from_panel)
     monkeypatch.setattr(sys, "excepthook", from_slot)
     monkeypatch.setattr(threading, "excepthook", from_thread)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from explorer.missing_libraries import PACKAGES
+from attention_explorer.missing_libraries import PACKAGES
 
 ROOT = Path(__file__).resolve().parents[1]
 SHORT = ("--checkpoint", "story-gpt", "--text", "Tom")
@@ -26,7 +26,7 @@ class NoQt:
             raise ImportError(f"{name} is asked for")
 
 sys.meta_path.insert(0, NoQt())
-from explorer.app import main
+from attention_explorer.app import main
 for command in COMMANDS:
     try:
         code = main(command)
@@ -110,10 +110,10 @@ run() {{
 mkdir /fake
 cp {fake} /fake/apt-get
 chmod +x /fake/apt-get
-run decode {python} -m explorer --checkpoint story-gpt --text "Tom went" --decode 3
-run window {python} -m explorer
+run decode {python} -m attention_explorer --checkpoint story-gpt --text "Tom went" --decode 3
+run window {python} -m attention_explorer
 run tests {python} -m pytest -p no:cacheprovider tests/explorer/test_version.py
-run notebook {python} -c "import explorer; explorer.open('story-gpt')"
+run notebook {python} -c "import attention_explorer as explorer; explorer.open('story-gpt')"
 run script sh packaging/linux/libraries.sh
 run again sh packaging/linux/libraries.sh
 run qt {python} -c "from PySide6.QtWidgets import QApplication; QApplication([])"

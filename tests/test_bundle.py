@@ -17,9 +17,9 @@ import numpy
 import pytest
 import torch
 
-from explorer.missing_libraries import PACKAGES
-from explorer.version import __version__
-from models.files.catalogue import SHIPPED
+from attention_explorer.missing_libraries import PACKAGES
+from attention_explorer.version import __version__
+from attention_models.files.catalogue import SHIPPED
 from tests.foreign_root import dpkg
 from tests.models import tiny, tiny_vision
 
@@ -52,7 +52,7 @@ def families(scratch: Path) -> Path:
 @pytest.fixture(scope="module")
 def source_tried(scratch: Path, families: Path) -> Iterator[subprocess.Popen[str]]:
     """The self-test of the source, which runs while the bundle is built: that is done on one core."""
-    command = [sys.executable, "-m", "explorer", "--self-test", str(families)]
+    command = [sys.executable, "-m", "attention_explorer", "--self-test", str(families)]
     environment = {**os.environ, **ONE_THREAD}
     with (
         (scratch / "source.err").open("w") as errors,
@@ -154,7 +154,7 @@ def test_everything_else_works(tried: tuple[dict[str, str], dict[str, str]]) -> 
 def weights(tmp_path_factory: pytest.TempPathFactory) -> dict[str, numpy.ndarray]:
     """What the source writes for a sentence."""
     path = tmp_path_factory.mktemp("weights") / "source.npz"
-    command = [sys.executable, "-m", "explorer", *SENTENCE, "--weights", str(path)]
+    command = [sys.executable, "-m", "attention_explorer", *SENTENCE, "--weights", str(path)]
     subprocess.run(command, check=True, cwd=ROOT, env={**os.environ, **ONE_THREAD})
     return arrays(path)
 

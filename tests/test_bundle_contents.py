@@ -12,7 +12,7 @@ from types import ModuleType
 
 import pytest
 
-from explorer import licences
+from attention_explorer import licences
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -58,7 +58,7 @@ class Without:
         return self.finder.find_spec(name, path, target) if is_there else None
 
 sys.meta_path[:] = map(Without, sys.meta_path)
-import explorer, models
+import attention_explorer as explorer, attention_models as models
 for package in (explorer, models):
     for found in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
         if not found.name.endswith("__main__"):
@@ -74,7 +74,7 @@ def test_the_program_does_without_what_stays_out(contents: ModuleType) -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     imported = set(done.stdout.split())
-    assert {"torch", "explorer.panels.head_map.panel", "pyqtgraph.graphicsItems.PlotCurveItem"} <= imported
+    assert {"torch", "attention_explorer.panels.head_map.panel", "pyqtgraph.graphicsItems.PlotCurveItem"} <= imported
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from explorer.panels.registry import TITLES
-from explorer.paths import resource
-from explorer.session.lesson_files import load
-from explorer.session.shipped_lessons import shipped_lessons
+from attention_explorer.panels.registry import TITLES
+from attention_explorer.paths import resource
+from attention_explorer.session.lesson_files import load
+from attention_explorer.session.shipped_lessons import shipped_lessons
 
 TABLE = Path(__file__).parent.parent / "docs" / "concepts.md"
 ROWS = [

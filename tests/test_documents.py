@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from explorer.arguments import _parser
-from explorer.panels.registry import TITLES
-from models.files.catalogue import shipped
+from attention_explorer.arguments import _parser
+from attention_explorer.panels.registry import TITLES
+from attention_models.files.catalogue import shipped
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "resources/README.md"]
@@ -62,7 +62,7 @@ def commands() -> list[str]:
     """The program's own, of README and docs, without what follows a #."""
     blocks = [block for path in DOCUMENTS for block in re.findall(r"```bash\n(.*?)```", path.read_text("utf-8"), re.S)]
     lines = (re.split(r"\s#\s", line)[0].strip() for block in blocks for line in block.splitlines())
-    return [line for line in lines if re.match(r"(attention-explorer|python -m explorer)( |$)", line)]
+    return [line for line in lines if re.match(r"(attention-explorer|python -m attention_explorer)( |$)", line)]
 
 
 @pytest.mark.parametrize("command", commands())

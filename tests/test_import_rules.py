@@ -23,7 +23,7 @@ def loaded_by(statement: str) -> set[str]:
     return set(done.stdout.split())
 
 
-@pytest.mark.parametrize("module", ["explorer.window.window", "models.protocol.request", "models"])
+@pytest.mark.parametrize("module", ["attention_explorer.window.window", "attention_models.protocol.request", "models"])
 def test_import_loads_no_torch(module: str) -> None:
     loaded = loaded_by(f"import {module}")
     assert module in loaded
@@ -31,7 +31,9 @@ def test_import_loads_no_torch(module: str) -> None:
 
 
 def test_models_loads_no_qt() -> None:
-    loaded = loaded_by("import models.engine.engine, models.forward.capture, models.opening.open")
+    loaded = loaded_by(
+        "import attention_models.engine.engine, attention_models.forward.capture, attention_models.opening.open"
+    )
     assert "torch" in loaded
     assert not any(name.split(".")[0] in ("PySide6", "shiboken6", "pyqtgraph", "explorer") for name in loaded)
 
@@ -70,8 +72,8 @@ def imported_by(source: str, known: Container[str]) -> set[str]:
 def test_no_circle_between_modules() -> None:
     files = modules()
     graph = {name: imported_by(path.read_text(encoding="utf-8"), files) for name, path in files.items()}
-    assert graph["models.engine.engine"]
-    assert graph["explorer.window.window"]
+    assert graph["attention_models.engine.engine"]
+    assert graph["attention_explorer.window.window"]
     TopologicalSorter(graph).prepare()  # CycleError names a circle
 
 

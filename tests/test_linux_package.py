@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 import numpy
 import pytest
 
-from explorer.version import __version__
+from attention_explorer.version import __version__
 from tests.foreign_root import dpkg
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from explorer.version import __version__
+from attention_explorer.version import __version__
 
 ROOT = Path(__file__).resolve().parents[1]
 WEIGHTS = ROOT / "models" / "weights"
@@ -69,8 +69,8 @@ def test_wheel_holds_licence_and_commands(wheel: zipfile.ZipFile) -> None:
     assert wheel.read(f"{info}/licenses/LICENSE") == (ROOT / "LICENSE").read_bytes()
     commands = configparser.ConfigParser()
     commands.read_string(wheel.read(f"{info}/entry_points.txt").decode())
-    assert dict(commands["console_scripts"]) == {"attention-explorer": "explorer.app:main"}
-    assert dict(commands["gui_scripts"]) == {"attention-explorer-gui": "explorer.app:main"}
+    assert dict(commands["console_scripts"]) == {"attention-explorer": "attention_explorer.app:main"}
+    assert dict(commands["gui_scripts"]) == {"attention-explorer-gui": "attention_explorer.app:main"}
 
 
 def test_sdist_holds_what_ci_needs(built: Path) -> None:

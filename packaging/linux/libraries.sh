@@ -11,7 +11,7 @@ set -eu
 [ "$(uname -s)" = Linux ] || exit 0
 
 # What has to be there, and the packages that bring it on Debian and Ubuntu, and on Arch. Fedora and openSUSE install by what a
-# package provides. explorer/missing_libraries.py names the same libraries; tests/explorer/test_missing_libraries.py compares the two,
+# package provides. explorer/attention_explorer/missing_libraries.py names the same libraries; tests/explorer/test_missing_libraries.py compares the two,
 # and both with what PySide6 is linked with.
 libraries='
 libEGL.so.1             libegl1                 libglvnd

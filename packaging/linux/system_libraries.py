@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from explorer.licences import chapter
+from attention_explorer.licences import chapter
 
 DOCUMENTS = Path("/usr/share/doc")
 

@@ -16,15 +16,15 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 from PySide6.QtCore import QEventLoop
 from PySide6.QtWidgets import QApplication
 
-from explorer import theme
-from explorer.compute.bridge import Bridge, connect
-from explorer.panels.cell.panel import CellPanel
-from explorer.session.hover import Hover
-from explorer.session.intents import SelectCell, SelectHead
-from explorer.session.session import Session
-from explorer.session.state import Document, State
-from models.protocol.cell import CellRequest, CellView
-from models.protocol.values import SiteRef
+from attention_explorer import theme
+from attention_explorer.compute.bridge import Bridge, connect
+from attention_explorer.panels.cell.panel import CellPanel
+from attention_explorer.session.hover import Hover
+from attention_explorer.session.intents import SelectCell, SelectHead
+from attention_explorer.session.session import Session
+from attention_explorer.session.state import Document, State
+from attention_models.protocol.cell import CellRequest, CellView
+from attention_models.protocol.values import SiteRef
 
 SENTENCE = "Tom and Anna went to the park. Anna gave the ball to"
 MOVES = 200

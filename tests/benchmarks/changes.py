@@ -28,11 +28,11 @@ from PySide6.QtCore import QCoreApplication, QEventLoop, Qt, QTimer  # noqa: E40
 from PySide6.QtTest import QTest  # noqa: E402
 from PySide6.QtWidgets import QApplication  # noqa: E402
 
-from explorer.panels import base  # noqa: E402
-from explorer.panels.decoding.panel import DecodingPanel  # noqa: E402
-from explorer.panels.head_atlas.panel import HeadAtlasPanel  # noqa: E402
-from explorer.panels.playground.panel import PlaygroundPanel  # noqa: E402
-from explorer.window.window import MainWindow  # noqa: E402
+from attention_explorer.panels import base  # noqa: E402
+from attention_explorer.panels.decoding.panel import DecodingPanel  # noqa: E402
+from attention_explorer.panels.head_atlas.panel import HeadAtlasPanel  # noqa: E402
+from attention_explorer.panels.playground.panel import PlaygroundPanel  # noqa: E402
+from attention_explorer.window.window import MainWindow  # noqa: E402
 from tests.explorer.real_window import opened_window, panel_of, press, settle, wait_until  # noqa: E402
 
 OURS = tuple(f"{ROOT / package}{os.sep}" for package in ("explorer", "models"))

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 import transformers
 
-from models.files.catalogue import folder_of
+from attention_models.files.catalogue import folder_of
 
 PROSE = "Tom and Anna went to the park. Anna gave the ball to Tom, and they played until it was dark."
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import torch
 
-from models import decode, open_checkpoint
-from models.decoding.choosing import end_ids
-from models.forward.model import Model
+from attention_models import decode, open_checkpoint
+from attention_models.decoding.choosing import end_ids
+from attention_models.forward.model import Model
 from tests.models.sentences import ENGLISH, STORIES
 
 TOKENS = 200

@@ -17,13 +17,13 @@ sys.path.insert(0, str(ROOT))
 
 import torch  # noqa: E402
 
-from models import logit_lens, open_checkpoint, run  # noqa: E402
-from models.effects.aim import settle  # noqa: E402
-from models.effects.copies import Copies  # noqa: E402
-from models.effects.sweep import HeadSweep  # noqa: E402
-from models.forward.model import Model  # noqa: E402
-from models.protocol.effects import Aim  # noqa: E402
-from models.protocol.work import Cancelled  # noqa: E402
+from attention_models import logit_lens, open_checkpoint, run  # noqa: E402
+from attention_models.effects.aim import settle  # noqa: E402
+from attention_models.effects.copies import Copies  # noqa: E402
+from attention_models.effects.sweep import HeadSweep  # noqa: E402
+from attention_models.forward.model import Model  # noqa: E402
+from attention_models.protocol.effects import Aim  # noqa: E402
+from attention_models.protocol.work import Cancelled  # noqa: E402
 from tests.models.tiny import text_of  # noqa: E402
 
 ROUNDS = 7

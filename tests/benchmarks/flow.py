@@ -20,11 +20,11 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
-from explorer.panels.flow.block_picture import BlockPicture  # noqa: E402
-from explorer.panels.flow.model_picture import ModelPicture  # noqa: E402
-from explorer.panels.flow.panel import FlowPanel  # noqa: E402
-from explorer.session.intents import SelectQuery, SetView  # noqa: E402
-from explorer.window.window import MainWindow  # noqa: E402
+from attention_explorer.panels.flow.block_picture import BlockPicture  # noqa: E402
+from attention_explorer.panels.flow.model_picture import ModelPicture  # noqa: E402
+from attention_explorer.panels.flow.panel import FlowPanel  # noqa: E402
+from attention_explorer.session.intents import SelectQuery, SetView  # noqa: E402
+from attention_explorer.window.window import MainWindow  # noqa: E402
 from tests.benchmarks.window import TimedEngine, panel_of, say, show_tokens, spread, start_window, wait_until  # noqa: E402
 
 PAINT = 5.0  # ms

@@ -28,9 +28,9 @@ import transformers
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # started as a script, from a checkout
 
-from models import open_checkpoint, run
-from models.forward.capture import Recorder, recording
-from models.forward.model import Model
+from attention_models import open_checkpoint, run
+from attention_models.forward.capture import Recorder, recording
+from attention_models.forward.model import Model
 
 TEXT = "Tom and Anna went to the park. Anna gave the ball to Tom, and they played until it was dark. "
 ATLAS_TOKENS, ATLAS_SIZE, HEAD_TOKENS = 256, 48, 512

@@ -22,11 +22,11 @@ import transformers
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # started as a script, from a checkout
 
-from models import head_roles, open_checkpoint, read_corpus
-from models.forward.batches import pad_id
-from models.forward.model import Model
-from models.roles.batching import tokens_at_once
-from models.roles.probe import our_probe
+from attention_models import head_roles, open_checkpoint, read_corpus
+from attention_models.forward.batches import pad_id
+from attention_models.forward.model import Model
+from attention_models.roles.batching import tokens_at_once
+from attention_models.roles.probe import our_probe
 from tests.benchmarks.forward import alone, machine
 
 
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def model_sites(model: Model) -> Any:
-    from models import run
+    from attention_models import run
 
     return run(model, "Tom and Anna").sites
 

@@ -18,11 +18,11 @@ from PySide6.QtCore import QCoreApplication, QEventLoop, QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
-from explorer.session.intents import SetView
-from explorer.session.state import Document, Selection
-from models.protocol.head import HeadView
-from models.protocol.prediction import PredictionView
-from models.protocol.values import SiteRef
+from attention_explorer.session.intents import SetView
+from attention_explorer.session.state import Document, Selection
+from attention_models.protocol.head import HeadView
+from attention_models.protocol.prediction import PredictionView
+from attention_models.protocol.values import SiteRef
 from tests.explorer.panels.masks_host import Host, opened_host
 from tests.explorer.real_window import EXAMPLE
 from tests.explorer.widgets.pointer import move_pointer

@@ -20,13 +20,13 @@ import time
 
 from PySide6.QtWidgets import QApplication
 
-from explorer.panels.playground.panel import PlaygroundPanel
-from explorer.session.intents import GoToStep
-from explorer.session.state import Document, State
-from explorer.session.training import TrainingState
-from explorer.settings import Settings
-from explorer.window.window import MainWindow
-from models.protocol.training_plan import PlanView
+from attention_explorer.panels.playground.panel import PlaygroundPanel
+from attention_explorer.session.intents import GoToStep
+from attention_explorer.session.state import Document, State
+from attention_explorer.session.training import TrainingState
+from attention_explorer.settings import Settings
+from attention_explorer.window.window import MainWindow
+from attention_models.protocol.training_plan import PlanView
 from tests.benchmarks.window import GAP, Heartbeat, gaps, machine, panel_of, say, wait_until
 
 THROUGHPUT = 0.9  # of a bare loop
@@ -38,8 +38,8 @@ def bare(seconds: float) -> None:
     import psutil
     import torch
 
-    from models.textbook.pretrained import TextbookModel
-    from models.training.experiment import experiment
+    from attention_models.textbook.pretrained import TextbookModel
+    from attention_models.training.experiment import experiment
     from tests.benchmarks.training import BareLoop
 
     torch.set_num_threads(1)

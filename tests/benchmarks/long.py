@@ -26,15 +26,15 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 import torch
 import transformers
 
-from models import open_checkpoint, run
-from models.attention.atlas import IncrementalAtlas
-from models.attention.tiles import HeadTiles
-from models.files.devices import label_of
-from models.forward.capture import IMPLEMENTATION, Recorder, recording
-from models.forward.current_run import WORK_PER_ANSWER, WORK_PER_ANSWER_ON_DEVICE
-from models.forward.model import Model
-from models.forward.trace import Trace
-from models.protocol.values import TILE, Tile, top_level
+from attention_models import open_checkpoint, run
+from attention_models.attention.atlas import IncrementalAtlas
+from attention_models.attention.tiles import HeadTiles
+from attention_models.files.devices import label_of
+from attention_models.forward.capture import IMPLEMENTATION, Recorder, recording
+from attention_models.forward.current_run import WORK_PER_ANSWER, WORK_PER_ANSWER_ON_DEVICE
+from attention_models.forward.model import Model
+from attention_models.forward.trace import Trace
+from attention_models.protocol.values import TILE, Tile, top_level
 from tests.benchmarks.checkpoints import gpt2_small, llama, text_of
 from tests.benchmarks.forward import machine
 

@@ -10,14 +10,14 @@ from pathlib import Path
 
 from PySide6.QtWidgets import QApplication
 
-from explorer.panels.head_atlas.panel import HeadAtlasPanel
-from explorer.panels.head_map.panel import HeadMapPanel
-from explorer.session.state import Document, State
-from explorer.settings import Settings
-from explorer.window.window import MainWindow
-from models.protocol.atlas import AtlasView
-from models.protocol.request import Result
-from models.protocol.running import Ran
+from attention_explorer.panels.head_atlas.panel import HeadAtlasPanel
+from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.session.state import Document, State
+from attention_explorer.settings import Settings
+from attention_explorer.window.window import MainWindow
+from attention_models.protocol.atlas import AtlasView
+from attention_models.protocol.request import Result
+from attention_models.protocol.running import Ran
 from tests.benchmarks.window import Heartbeat, Paints, panel_of, wait_until
 
 ZOOMS = (2.0, 4.0, 8.0, 30.0)

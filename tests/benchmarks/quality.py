@@ -15,10 +15,10 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from explorer.paths import resource
-from models.files.catalogue import DATE_MODELS, RECURRENT_TRANSLATORS, TRANSFORMER_TRANSLATOR
-from models.protocol.quality import QualityScore
-from models.quality.measurement import measure
+from attention_explorer.paths import resource
+from attention_models.files.catalogue import DATE_MODELS, RECURRENT_TRANSLATORS, TRANSFORMER_TRANSLATOR
+from attention_models.protocol.quality import QualityScore
+from attention_models.quality.measurement import measure
 
 
 def row(name: str, sentences: int, scores: Sequence[QualityScore]) -> str:

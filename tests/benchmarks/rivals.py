@@ -109,9 +109,9 @@ Way = Callable[[], tuple[int, float]]  # bytes kept, and seconds where not all o
 
 
 def ours(folder: Path, tokens: int, _tool: str) -> Way:
-    from models import open_checkpoint, run
-    from models.attention.tiles import HeadTiles
-    from models.protocol.values import Tile, top_level
+    from attention_models import open_checkpoint, run
+    from attention_models.attention.tiles import HeadTiles
+    from attention_models.protocol.values import Tile, top_level
     from tests.benchmarks.checkpoints import text_of
 
     model = open_checkpoint(folder)

@@ -38,7 +38,7 @@ def main() -> int:
     walls, processors = [], []
     for pair in range(args.pairs + 1):
         frozen = until_window([str(args.program.resolve())])
-        source = until_window([sys.executable, "-m", "explorer"])
+        source = until_window([sys.executable, "-m", "attention_explorer"])
         print(f"frozen {frozen[0]:6.2f} s ({frozen[1]:.2f} of the processor)", end="   ")
         print(f"source {source[0]:6.2f} s ({source[1]:.2f})", "   not counted" if pair == 0 else "")
         if pair:

@@ -16,9 +16,9 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from models.textbook.pretrained import TextbookModel
-from models.textbook.transformer import loss
-from models.training.experiment import experiment
+from attention_models.textbook.pretrained import TextbookModel
+from attention_models.textbook.transformer import loss
+from attention_models.training.experiment import experiment
 
 TURNS, STEPS = 30, 10
 

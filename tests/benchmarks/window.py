@@ -34,17 +34,17 @@ from PySide6.QtCore import QCoreApplication, QEvent, QEventLoop, QObject, QPoint
 from PySide6.QtTest import QTest  # noqa: E402
 from PySide6.QtWidgets import QApplication, QWidget  # noqa: E402
 
-from explorer.compute.worker import EngineLike, open_engine  # noqa: E402
-from explorer.panels.base import Panel  # noqa: E402
-from explorer.panels.head_atlas.panel import HeadAtlasPanel  # noqa: E402
-from explorer.panels.head_map.panel import HeadMapPanel  # noqa: E402
-from explorer.session.intents import SetText  # noqa: E402
-from explorer.session.state import Document, State  # noqa: E402
-from explorer.settings import Settings  # noqa: E402
-from explorer.theme import LIGHT, stylesheet  # noqa: E402
-from explorer.window.window import MainWindow  # noqa: E402
-from models.protocol.head import HeadView  # noqa: E402
-from models.protocol.request import Request, Result  # noqa: E402
+from attention_explorer.compute.worker import EngineLike, open_engine  # noqa: E402
+from attention_explorer.panels.base import Panel  # noqa: E402
+from attention_explorer.panels.head_atlas.panel import HeadAtlasPanel  # noqa: E402
+from attention_explorer.panels.head_map.panel import HeadMapPanel  # noqa: E402
+from attention_explorer.session.intents import SetText  # noqa: E402
+from attention_explorer.session.state import Document, State  # noqa: E402
+from attention_explorer.settings import Settings  # noqa: E402
+from attention_explorer.theme import LIGHT, stylesheet  # noqa: E402
+from attention_explorer.window.window import MainWindow  # noqa: E402
+from attention_models.protocol.head import HeadView  # noqa: E402
+from attention_models.protocol.request import Request, Result  # noqa: E402
 
 HEAD_CHANGE, ATLAS, GAP = 16.0, 250.0, 50.0  # ms: the targets
 CLICKED, POINTED, SILENT = 0.2, 0.05, 0.75  # of a plain forward pass of TOKENS tokens
@@ -173,8 +173,8 @@ app.exec()
 OURS = f"""
 import time; started = time.perf_counter()
 import os
-from explorer import app
-from explorer.window import window
+from attention_explorer import app
+from attention_explorer.window import window
 
 class Window(window.MainWindow):
     is_painted = False
@@ -232,7 +232,7 @@ def time_first_paint(times: int) -> None:
 
 def plain_forward(times: int = 20) -> float:
     """Milliseconds that story-gpt takes in transformers alone, with SDPA, for TOKENS tokens: the median."""
-    from models import open_checkpoint
+    from attention_models import open_checkpoint
     from tests.benchmarks.forward import alone, ids_of, in_turns
 
     model = open_checkpoint("story-gpt")

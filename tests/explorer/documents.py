@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from explorer.session import attn
-from explorer.session.kept import KeptState, SessionFile
-from explorer.session.state import Document
+from attention_explorer.session import attn
+from attention_explorer.session.kept import KeptState, SessionFile
+from attention_explorer.session.state import Document
 
 
 def save(document: Document, path: Path) -> None:

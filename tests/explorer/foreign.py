@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from models.forward.context import Context
-from models.protocol.request import HeadOfRunRequest, Lane, Request, Result
+from attention_models.forward.context import Context
+from attention_models.protocol.request import HeadOfRunRequest, Lane, Request, Result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,11 +9,11 @@ import numpy as np
 import torch
 import transformers
 
-from models import open_checkpoint
-from models.files.catalogue import WEIGHTS
-from models.protocol.running import Ran
-from models.protocol.values import SiteRef
-from models.textbook.recurrent import RecurrentSeq2Seq
+from attention_models import open_checkpoint
+from attention_models.files.catalogue import WEIGHTS
+from attention_models.protocol.running import Ran
+from attention_models.protocol.values import SiteRef
+from attention_models.textbook.recurrent import RecurrentSeq2Seq
 from tests.models.recurrent_by_hand import Hand
 
 CLASSES: dict[str, Any] = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QWidget
 
-from explorer.panels.decoding.panel import DecodingPanel
-from explorer.window.window import MainWindow
+from attention_explorer.panels.decoding.panel import DecodingPanel
+from attention_explorer.window.window import MainWindow
 from tests.explorer.real_window import click, panel_of, wait_until
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from models.training.prepared import Prepared, read_prepared
+from attention_models.training.prepared import Prepared, read_prepared
 
 _TINY = """
 [tiny]

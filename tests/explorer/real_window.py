@@ -11,17 +11,17 @@ from PySide6.QtGui import QColor, QImage, QTextCursor
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
-from explorer.panels.base import Panel
-from explorer.panels.head_atlas.panel import HeadAtlasPanel
-from explorer.panels.head_map.panel import HeadMapPanel
-from explorer.panels.next_token.panel import NextTokenPanel
-from explorer.session.intents import OpenCheckpoint, RestoreDocument, Show
-from explorer.session.state import Document, Selection, State
-from explorer.settings import Settings
-from explorer.window.docks import Arrangement
-from explorer.window.window import MainWindow
-from models.protocol.request import Request
-from models.protocol.values import SiteRef
+from attention_explorer.panels.base import Panel
+from attention_explorer.panels.head_atlas.panel import HeadAtlasPanel
+from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.panels.next_token.panel import NextTokenPanel
+from attention_explorer.session.intents import OpenCheckpoint, RestoreDocument, Show
+from attention_explorer.session.state import Document, Selection, State
+from attention_explorer.settings import Settings
+from attention_explorer.window.docks import Arrangement
+from attention_explorer.window.window import MainWindow
+from attention_models.protocol.request import Request
+from attention_models.protocol.values import SiteRef
 
 EXAMPLE = "Tom and Anna went to the park. Anna gave the ball to"
 START = Document(

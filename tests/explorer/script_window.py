@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from explorer.panels.base import Panel
-from explorer.window.script import ScriptWindow
-from explorer.window.window import MainWindow
+from attention_explorer.panels.base import Panel
+from attention_explorer.window.script import ScriptWindow
+from attention_explorer.window.window import MainWindow
 from tests.explorer.real_window import click, destroy, settle, wait_until
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from explorer.panels.base import Panel
-from explorer.session.hover import Hover
-from explorer.session.intents import Arrived
-from explorer.session.session import Session
-from explorer.session.state import State
-from models.protocol.request import Request, Result
+from attention_explorer.panels.base import Panel
+from attention_explorer.session.hover import Hover
+from attention_explorer.session.intents import Arrived
+from attention_explorer.session.session import Session
+from attention_explorer.session.state import State
+from attention_models.protocol.request import Request, Result
 
 PanelT = TypeVar("PanelT", bound=Panel)
 

@@ -15,21 +15,21 @@ import torch
 from PySide6.QtGui import QImage
 from safetensors.torch import load_file, save_file
 
-import models
-from explorer import __version__
-from explorer.app import main
-from explorer.log import Log
-from models import decode, load_weights, open_checkpoint
-from models.files.catalogue import folder_of
+import attention_models as models
+from attention_explorer import __version__
+from attention_explorer.app import main
+from attention_explorer.log import Log
+from attention_models import decode, load_weights, open_checkpoint
+from attention_models.files.catalogue import folder_of
 from tests.models.talking import save_talking
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def run(*arguments: str, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    """`python -m explorer` in `folder`, with this source tree found as an installed one would be."""
+    """`python -m attention_explorer` in `folder`, with this source tree found as an installed one would be."""
     environment = os.environ | {"PYTHONPATH": str(ROOT), "QT_QPA_PLATFORM": "offscreen"}
-    command = [sys.executable, "-m", "explorer", *arguments]
+    command = [sys.executable, "-m", "attention_explorer", *arguments]
     return subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=120
     )

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from PySide6.QtWidgets import QApplication
 
-from explorer import app
-from explorer.headless_lessons import beside_lessons, checked, gone_through
-from explorer.session.lessons import OpenLesson
-from explorer.session.shipped_lessons import shipped_lessons
-from explorer.window.window import MainWindow
+from attention_explorer import app
+from attention_explorer.headless_lessons import beside_lessons, checked, gone_through
+from attention_explorer.session.lessons import OpenLesson
+from attention_explorer.session.shipped_lessons import shipped_lessons
+from attention_explorer.window.window import MainWindow
 from tests.explorer.real_window import opened_window
 
 BESIDE = list(beside_lessons())
@@ -29,7 +29,7 @@ class Bare(MetaPathFinder):
             raise ImportError("libGL.so.1: cannot open shared object file: No such file or directory")
 
 sys.meta_path.insert(0, Bare())
-from explorer import app
+from attention_explorer import app
 sys.exit(app.main(["--check-lessons"]))
 """
 

@@ -13,11 +13,11 @@ import pytest
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication, QFileDialog, QMessageBox, QWidget
 
-from explorer.session.intents import OpenCheckpoint, SetText
-from explorer.session.state import Document, State
-from explorer.settings import Settings
-from explorer.window.window import MainWindow
-from models.protocol.running import ForwardRequest
+from attention_explorer.session.intents import OpenCheckpoint, SetText
+from attention_explorer.session.state import Document, State
+from attention_explorer.settings import Settings
+from attention_explorer.window.window import MainWindow
+from attention_models.protocol.running import ForwardRequest
 from tests.explorer.real_window import EXAMPLE, destroy, look_put_back, opened_window, settle, wait_until
 
 pytestmark = pytest.mark.x
@@ -28,9 +28,9 @@ DRIVER = """
 import sys
 import time
 from PySide6.QtCore import QTimer
-from explorer import app
-from explorer.window import window
-from explorer.compute.worker import open_engine
+from attention_explorer import app
+from attention_explorer.window import window
+from attention_explorer.compute.worker import open_engine
 
 window.STOP_SECONDS = {patience}
 
@@ -75,7 +75,7 @@ def assert_ended_well(done: subprocess.CompletedProcess[str]) -> None:
     "condition",
     [
         "True",
-        "'torch' in sys.modules and not hasattr(sys.modules.get('models.engine.engine'), 'Engine')",
+        "'torch' in sys.modules and not hasattr(sys.modules.get('attention_models.engine.engine'), 'Engine')",
         # in the middle of it
         "self.session.state.ran is not None",
     ],

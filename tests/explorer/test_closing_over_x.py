@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from explorer.session import attn
-from explorer.session.kept import KeptState, SessionFile
-from explorer.session.state import Document
+from attention_explorer.session import attn
+from attention_explorer.session.kept import KeptState, SessionFile
+from attention_explorer.session.state import Document
 from tests.harness.program import started
 from tests.harness.window_manager import ask_to_close
 
@@ -24,7 +24,7 @@ DIALOGS = {
     "which session to open": ("window.sessions.open()", 1),
     "which picture to open": ("window.dialogs.open_picture()", 1),
     "whether to replace": (
-        "__import__('explorer.widgets.save_dialog', fromlist=['*'])"
+        "__import__('attention_explorer.widgets.save_dialog', fromlist=['*'])"
         ".may_replace(window, 'Save', __import__('pathlib').Path('{folder}/session.attn'))",
         1,
     ),

@@ -6,10 +6,10 @@ import csv
 
 import pytest
 
-import models
-from explorer.app import main
-from models.protocol.skip import Skip
-from models.protocol.values import SiteRef
+import attention_models as models
+from attention_explorer.app import main
+from attention_models.protocol.skip import Skip
+from attention_models.protocol.values import SiteRef
 
 STORY = "Tom and Anna went to the park. Anna gave the ball to"
 

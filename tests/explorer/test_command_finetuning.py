@@ -9,9 +9,9 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from explorer.app import main
-from models import open_checkpoint
-from models.protocol.training_messages import AskedTuning, Begin, Ended, Save, Saved
+from attention_explorer.app import main
+from attention_models import open_checkpoint
+from attention_models.protocol.training_messages import AskedTuning, Begin, Ended, Save, Saved
 from tests.models.training.talk import Talk
 
 WORDS = (("dog", "cat", "bird"), ("car", "ball", "park"))

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import models
-from explorer.app import main
-from explorer.arguments import parse
-from explorer.first_state import first_state
-from explorer.session.state import InterventionItem
-from explorer.session.view_options import ViewOptions
-from models.protocol.interventions import Mask, Scale
-from models.protocol.skip import Skip
-from models.protocol.values import SiteRef
+import attention_models as models
+from attention_explorer.app import main
+from attention_explorer.arguments import parse
+from attention_explorer.first_state import first_state
+from attention_explorer.session.state import InterventionItem
+from attention_explorer.session.view_options import ViewOptions
+from attention_models.protocol.interventions import Mask, Scale
+from attention_models.protocol.skip import Skip
+from attention_models.protocol.values import SiteRef
 
 TEXT = "Tom and Anna went to the park."
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from explorer import app
-from explorer.session import attn, files, short_texts
-from explorer.session.kept import KeptState, SessionFile
-from explorer.session.state import Document
-from models.files.catalogue import WEIGHTS
+from attention_explorer import app
+from attention_explorer.session import attn, files, short_texts
+from attention_explorer.session.kept import KeptState, SessionFile
+from attention_explorer.session.state import Document
+from attention_models.files.catalogue import WEIGHTS
 
 TEXT = "Tom and Anna went to the park. Anna gave the ball to"
 

@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import models
-from explorer.app import main
-from explorer.arguments import parse
-from explorer.first_state import first_state
-from explorer.session.state import BatchText
-from explorer.session.view_options import ViewOptions
-from models.protocol.batch import Batch
-from models.protocol.chat import Pair
+import attention_models as models
+from attention_explorer.app import main
+from attention_explorer.arguments import parse
+from attention_explorer.first_state import first_state
+from attention_explorer.session.state import BatchText
+from attention_explorer.session.view_options import ViewOptions
+from attention_models.protocol.batch import Batch
+from attention_models.protocol.chat import Pair
 from tests.models import tiny
 
 TEXTS = ["Tom and Anna went to the park.", "A cat", "There was a dog."]
@@ -106,7 +106,9 @@ def test_the_window_begins_with_them():
 @pytest.mark.full
 def test_a_picture_shows_the_first_of_them(tmp_path):
     options = given("--png", str(tmp_path / "a.png"), "--size", "1280x800")
-    done = subprocess.run([sys.executable, "-m", "explorer", *options], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "attention_explorer", *options], capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stderr) == (0, "")
     assert (tmp_path / "a.png").stat().st_size > 20_000
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from explorer import headless_experiments
-from explorer.app import main
-from explorer.arguments import parse
-from models import decode, open_checkpoint, run
-from models.training.experiment import experiment
+from attention_explorer import headless_experiments
+from attention_explorer.app import main
+from attention_explorer.arguments import parse
+from attention_models import decode, open_checkpoint, run
+from attention_models.training.experiment import experiment
 from tests.harness.program import heed_signals
 
 QUICK = ["--set", "width=32", "--set", "heads=2", "--set", "layers=1", "--set", "batch=16"]
@@ -100,7 +100,7 @@ def test_memory_that_runs_out_is_told_with_advice_that_fits(tmp_path, capfd, mon
     def full(*_: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("models.training.training.Training.step", full)
+    monkeypatch.setattr("attention_models.training.training.Training.step", full)
     assert main(["--train", "copy:3", "--steps", "4", "--out", str(tmp_path / "model"), *QUICK]) == 1
     assert "Take a smaller width, fewer layers or a smaller batch." in capfd.readouterr().err
 
@@ -117,7 +117,18 @@ def test_what_is_said_of_a_training_is_in_the_help(capsys):
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no such signal")
 def test_ctrl_c_keeps_what_was_learned(tmp_path):
     folder = tmp_path / "model"
-    command = [sys.executable, "-m", "explorer", "--train", "copy:3", "--seconds", "500", "--out", str(folder), *QUICK]
+    command = [
+        sys.executable,
+        "-m",
+        "attention_explorer",
+        "--train",
+        "copy:3",
+        "--seconds",
+        "500",
+        "--out",
+        str(folder),
+        *QUICK,
+    ]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     process = subprocess.Popen(
         command,
@@ -156,7 +167,7 @@ def test_one_that_was_killed_goes_on_to_the_very_same_model(tmp_path, capfd):
     given = ["--train", "copy:3", "--steps", "300", *QUICK, "--set", "snapshot_every=3"]
     assert main([*given, "--out", str(through)]) == 0
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "explorer", *given, "--out", str(broken)]
+    command = [sys.executable, "-m", "attention_explorer", *given, "--out", str(broken)]
     process = subprocess.Popen(command, cwd=Path(__file__).parents[2], env=environment, stdout=subprocess.DEVNULL)
     try:
         end = time.monotonic() + 120

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from explorer.app import main
+from attention_explorer.app import main
 from tests.harness.program import heed_signals
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,7 +21,7 @@ posix = pytest.mark.skipif(os.name != "posix", reason="signals and device files 
 
 
 def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "explorer", *arguments]
+    return [sys.executable, "-m", "attention_explorer", *arguments]
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -71,8 +71,8 @@ def test_a_signal_ends_a_command_as_it_ends_any(tmp_path, after, arguments, numb
 INTERRUPTED_WHILE_WRITING = """
 import os, signal, sys
 from pathlib import Path
-from models.files.whole_files import replacing
-from explorer import console
+from attention_models.files.whole_files import replacing
+from attention_explorer import console
 
 def work():
     with console.signals_raised(), replacing(Path("a.npz")) as part:
@@ -107,9 +107,7 @@ def test_half_a_file_is_taken_away(tmp_path, name):
 @posix
 def test_a_command_that_was_started_to_ignore_a_signal_does(tmp_path):
     """As nohup does with the signal of a terminal that closes."""
-    program = (
-        "import os, signal; from explorer import console\nprint(console.run(lambda: os.kill(os.getpid(), 1) or 0))"
-    )
+    program = "import os, signal; from attention_explorer import console\nprint(console.run(lambda: os.kill(os.getpid(), 1) or 0))"
     done = subprocess.run(
         [sys.executable, "-c", f"import signal; signal.signal(1, signal.SIG_IGN)\n{program}"],
         env=environment(),
@@ -170,7 +168,7 @@ def test_a_terminal_of_another_alphabet_gets_escapes():
 
 @posix
 def test_a_locale_of_another_alphabet_gets_escapes():
-    program = "from explorer import console; console.run(lambda: console.say('d\\xedas') or 0)"
+    program = "from attention_explorer import console; console.run(lambda: console.say('d\\xedas') or 0)"
     done = subprocess.run(
         [sys.executable, "-c", program],
         env=environment(LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0"),

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from PySide6.QtWidgets import QWidget
 
-from explorer import crashes, owners
-from explorer.window.crash_dialog import tell_of_crashes
+from attention_explorer import crashes, owners
+from attention_explorer.window.crash_dialog import tell_of_crashes
 
 ROOT = Path(__file__).resolve().parents[2]
-FALLS = "import ctypes\nfrom explorer import crashes\nwith crashes.watched():\n    {}"
+FALLS = "import ctypes\nfrom attention_explorer import crashes\nwith crashes.watched():\n    {}"
 
 
 def run(what: str) -> subprocess.CompletedProcess[str]:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import torch
 
-from explorer.app import main
-from explorer.version import __version__
+from attention_explorer.app import main
+from attention_explorer.version import __version__
 
 
 def test_it_says_versions_device_platform_and_folders_and_not_whose_they_are(capsys, monkeypatch, tmp_path):
@@ -30,6 +30,6 @@ def test_it_says_versions_device_platform_and_folders_and_not_whose_they_are(cap
 
 
 def test_a_folder_that_cannot_be_made_is_said_so(capsys, monkeypatch, tmp_path):
-    monkeypatch.setattr("explorer.diagnose.os.access", lambda path, mode: False)
+    monkeypatch.setattr("attention_explorer.diagnose.os.access", lambda path, mode: False)
     assert main(["--diagnose"]) == 0
     assert "(cannot be written)" in capsys.readouterr().out

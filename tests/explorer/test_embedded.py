@@ -10,18 +10,18 @@ from types import SimpleNamespace
 
 import pytest
 
-import explorer
-from explorer import embedded
-from explorer.compute.collector import GarbageCollector
-from explorer.compute.turns import Turns
-from explorer.session.intents import OpenCheckpoint
-from explorer.session.results import Results
-from explorer.session.text_limits import MOST_CHARACTERS
-from explorer.window.window import MainWindow
-from models.protocol.batch import MOST_TEXTS, Batch
-from models.protocol.chat import Pair
-from models.protocol.errors import CheckpointError, InputError
-from models.protocol.head import HeadView
+import attention_explorer as explorer
+from attention_explorer import embedded
+from attention_explorer.compute.collector import GarbageCollector
+from attention_explorer.compute.turns import Turns
+from attention_explorer.session.intents import OpenCheckpoint
+from attention_explorer.session.results import Results
+from attention_explorer.session.text_limits import MOST_CHARACTERS
+from attention_explorer.window.window import MainWindow
+from attention_models.protocol.batch import MOST_TEXTS, Batch
+from attention_models.protocol.chat import Pair
+from attention_models.protocol.errors import CheckpointError, InputError
+from attention_models.protocol.head import HeadView
 from tests.explorer.real_window import destroy, look_put_back
 from tests.models.own_modules import CHARACTERS, HEADS, Blind, Writer
 
@@ -185,8 +185,8 @@ def test_python_looks_for_garbage_while_a_cell_runs(qapp, monkeypatch):
 
 SCRIPT = """
 from PySide6.QtCore import QTimer
-import explorer
-from explorer import embedded
+import attention_explorer as explorer
+from attention_explorer import embedded
 from tests.explorer.real_window import destroy, look_put_back
 from tests.models.own_modules import CHARACTERS, Writer
 
@@ -217,8 +217,8 @@ def test_a_script_waits_until_the_window_is_closed(home):
 
 UNSHOWN = """
 import sys, threading
-import explorer
-from models.protocol.errors import DisplayError
+import attention_explorer as explorer
+from attention_models.protocol.errors import DisplayError
 from tests.models.own_modules import CHARACTERS, Writer
 
 def tried():

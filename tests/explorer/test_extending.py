@@ -19,18 +19,18 @@ import torch
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from explorer.panels.base import API_VERSION
-from explorer.panels.registry import installed
-from explorer.session.intents import OpenCheckpoint, SetText
-from models import open_checkpoint, run
-from models.engine.engine import Engine
-from models.forward.model import Model
-from models.protocol.loading import LoadRequest
-from models.protocol.request import Failure
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest
-from models.protocol.values import SiteRef
-from models.protocol.work import Cancelled, never
+from attention_explorer.panels.base import API_VERSION
+from attention_explorer.panels.registry import installed
+from attention_explorer.session.intents import OpenCheckpoint, SetText
+from attention_models import open_checkpoint, run
+from attention_models.engine.engine import Engine
+from attention_models.forward.model import Model
+from attention_models.protocol.loading import LoadRequest
+from attention_models.protocol.request import Failure
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest
+from attention_models.protocol.values import SiteRef
+from attention_models.protocol.work import Cancelled, never
 from tests.explorer.real_window import EXAMPLE, opened_window, settle, wait_until
 from tests.models import tiny
 from tests.models.eager import attentions

@@ -8,14 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from explorer.compute.bridge import Bridge, connect
-from explorer.session.intents import OpenCheckpoint, SelectQuery, SetText
-from explorer.session.session import Session
-from explorer.session.state import Document, State
-from models import open_checkpoint, run
-from models.engine.engine import Engine
-from models.protocol.request import Failure
-from models.protocol.values import SiteRef
+from attention_explorer.compute.bridge import Bridge, connect
+from attention_explorer.session.intents import OpenCheckpoint, SelectQuery, SetText
+from attention_explorer.session.session import Session
+from attention_explorer.session.state import Document, State
+from attention_models import open_checkpoint, run
+from attention_models.engine.engine import Engine
+from attention_models.protocol.request import Failure
+from attention_models.protocol.values import SiteRef
 from tests.explorer.foreign import ClockRequest, ClockView, EntropyRequest, EntropyView
 from tests.explorer.real_window import wait_until
 from tests.explorer.session import answers

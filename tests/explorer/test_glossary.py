@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from explorer.glossary import Entry, Glossary, decode, glossary
-from explorer.panels.registry import TITLES
+from attention_explorer.glossary import Entry, Glossary, decode, glossary
+from attention_explorer.panels.registry import TITLES
 
 ASKED = """
     logit, entropy, eval mode, rows sum to 1, W_O, stream, residual stream,

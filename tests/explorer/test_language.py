@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer.language import MOST_CHARACTERS, NAMES, looks_foreign
-from explorer.paths import resource
+from attention_explorer.language import MOST_CHARACTERS, NAMES, looks_foreign
+from attention_explorer.paths import resource
 
 ENGLISH = """
 Tom and Anna went to the park.

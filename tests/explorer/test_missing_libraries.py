@@ -12,8 +12,8 @@ from pathlib import Path
 import PySide6
 import pytest
 
-from explorer import missing_libraries
-from explorer.missing_libraries import PACKAGES, missing_library
+from attention_explorer import missing_libraries
+from attention_explorer.missing_libraries import PACKAGES, missing_library
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from explorer import settings
-from explorer.presets import Presets, presets, presets_path
-from explorer.settings import Settings
+from attention_explorer import settings
+from attention_explorer.presets import Presets, presets, presets_path
+from attention_explorer.settings import Settings
 
 
 @pytest.fixture

@@ -15,17 +15,17 @@ from PySide6.QtCore import QPoint, QRect
 from PySide6.QtGui import QColor, QImage
 from PySide6.QtWidgets import QApplication, QWidget
 
-import models
-from explorer import theme as themes
-from explorer.colour_maps import sequential
-from explorer.panels.head_atlas.panel import HeadAtlasPanel
-from explorer.panels.head_map.panel import HeadMapPanel
-from explorer.panels.next_token.panel import NextTokenPanel
-from explorer.session.intents import Show
-from explorer.session.state import Notice
-from explorer.theme import DARK, LIGHT, Theme
-from explorer.window.window import MainWindow
-from models.protocol.atlas import AtlasView
+import attention_models as models
+from attention_explorer import theme as themes
+from attention_explorer.colour_maps import sequential
+from attention_explorer.panels.head_atlas.panel import HeadAtlasPanel
+from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.panels.next_token.panel import NextTokenPanel
+from attention_explorer.session.intents import Show
+from attention_explorer.session.state import Notice
+from attention_explorer.theme import DARK, LIGHT, Theme
+from attention_explorer.window.window import MainWindow
+from attention_models.protocol.atlas import AtlasView
 from tests.explorer.real_window import EXAMPLE, back_to_start, opened_window, panel_of
 from tests.explorer.widgets.pictures import rgb
 
@@ -46,7 +46,7 @@ def taken(tmp_path_factory: pytest.TempPathFactory, theme: str) -> np.ndarray:
     """The picture that the command takes, in a process of its own."""
     path = tmp_path_factory.mktemp(theme) / "window.png"
     options = ["--png", str(path), "--size", f"{WIDTH}x{HEIGHT}", "--theme", theme]
-    program = f"from explorer.app import main; raise SystemExit(main({options!r}))"
+    program = f"from attention_explorer.app import main; raise SystemExit(main({options!r}))"
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False, timeout=120

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-import models
-from explorer import self_test
-from models.files.catalogue import SHIPPED, shipped
+import attention_models as models
+from attention_explorer import self_test
+from attention_models.files.catalogue import SHIPPED, shipped
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.mark.full
 def test_all_of_it_works_and_its_numbers_are_the_models_own():
     done = subprocess.run(
-        [sys.executable, "-m", "explorer", "--self-test"],
+        [sys.executable, "-m", "attention_explorer", "--self-test"],
         cwd=ROOT,
         env={**os.environ, "ATTENTION_EXPLORER_DEBUG": ""},
         capture_output=True,

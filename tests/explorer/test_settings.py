@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from explorer import settings
-from explorer.session.view_options import ViewOptions
-from explorer.settings import MOST_RECENT, Settings
+from attention_explorer import settings
+from attention_explorer.session.view_options import ViewOptions
+from attention_explorer.settings import MOST_RECENT, Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -115,7 +115,7 @@ def test_lists_of_what_was_opened_lately(ours, was, theirs, merged):
 
 SAVER = """
 import sys
-from explorer import settings
+from attention_explorer import settings
 mine, _ = settings.load()
 before = settings.copy_of(mine)
 for number in range(8):

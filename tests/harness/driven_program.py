@@ -20,9 +20,9 @@ from PySide6.QtGui import QCloseEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
-from explorer import app
-from explorer.session import intents
-from explorer.window import window as windows
+from attention_explorer import app
+from attention_explorer.session import intents
+from attention_explorer.window import window as windows
 from tests.explorer.answering import open_dialogs
 
 OUT = sys.stdout

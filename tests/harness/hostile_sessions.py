@@ -11,12 +11,12 @@ import zipfile
 from collections.abc import Iterator
 from typing import Any
 
-from explorer.session import attn, files
-from explorer.session.branches import Branches
-from explorer.session.kept import Kept, KeptState, Screen, SessionFile
-from explorer.session.state import Document, InterventionItem, Selection
-from models.protocol.interventions import Mask, Scale
-from models.protocol.values import SiteRef
+from attention_explorer.session import attn, files
+from attention_explorer.session.branches import Branches
+from attention_explorer.session.kept import Kept, KeptState, Screen, SessionFile
+from attention_explorer.session.state import Document, InterventionItem, Selection
+from attention_models.protocol.interventions import Mask, Scale
+from attention_models.protocol.values import SiteRef
 
 DOCUMENT = Document(
     text="Tom and Anna went to the park.",

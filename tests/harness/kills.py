@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from explorer.session import attn
+from attention_explorer.session import attn
 from tests.harness.program import heed_signals
 from tests.harness.typing_program import typed
 

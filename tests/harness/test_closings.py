@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from explorer import json_files
-from explorer.session import attn
-from explorer.settings import Settings
-from models.files.catalogue import folder_of
-from models.files.whole_files import UNFINISHED
+from attention_explorer import json_files
+from attention_explorer.session import attn
+from attention_explorer.settings import Settings
+from attention_models.files.catalogue import folder_of
+from attention_models.files.whole_files import UNFINISHED
 from tests.harness.program import Program, started
 from tests.models.hub_server import REPOSITORY, serving
 
@@ -81,7 +81,7 @@ def set_going(program: Program, lane: str, folder: Path, attempt: int) -> None:
         program.settle()
         path = str(folder / "weights.npz")
         program.ask(
-            "window.session.request(__import__('models.protocol.export', fromlist=['*'])"
+            "window.session.request(__import__('attention_models.protocol.export', fromlist=['*'])"
             f".ExportRequest(run=window.session.state.ran.run, path={path!r}))"
         )
 

@@ -17,8 +17,8 @@ SECONDS, GIGABYTE = 5.0, 1 << 30
 OPENER = """
 import json, sys, time
 from pathlib import Path
-from explorer.session import attn
-from explorer.session.session_check import checked
+from attention_explorer.session import attn
+from attention_explorer.session.session_check import checked
 for path in sorted(Path(sys.argv[1]).iterdir()):
     began = time.process_time()
     try:
@@ -57,7 +57,10 @@ def test_there_are_enough(opened):
 
 def test_each_is_a_sentence_or_a_session_that_holds(opened):
     for name, (said, _) in opened[0].items():
-        assert said in ("same", "missing", "changed", "elsewhere") or (said.endswith(".") and name in said), (name, said)
+        assert said in ("same", "missing", "changed", "elsewhere") or (said.endswith(".") and name in said), (
+            name,
+            said,
+        )
     refused = [name for name, (said, _) in opened[0].items() if said.endswith(".")]
     assert len(refused) >= 100
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from PySide6.QtCore import QTimer
 from PySide6.QtTest import QTest
 
-from explorer import app
-from explorer.window import window
+from attention_explorer import app
+from attention_explorer.window import window
 
 PAUSE = 25  # ms between two keys
 MOST = 400

@@ -9,14 +9,14 @@ import json
 import sys
 from typing import Any
 
-from models.engine.engine import Engine
-from models.protocol.describing import Described, DescribeRequest
-from models.protocol.head import HeadRequest, HeadView
-from models.protocol.loading import Loaded, LoadRequest
-from models.protocol.request import Failure
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest, Ran
-from models.protocol.values import SiteRef
+from attention_models.engine.engine import Engine
+from attention_models.protocol.describing import Described, DescribeRequest
+from attention_models.protocol.head import HeadRequest, HeadView
+from attention_models.protocol.loading import Loaded, LoadRequest
+from attention_models.protocol.request import Failure
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.values import SiteRef
 from tests.models.asking import ask
 
 RUN = 5  # the ticket of the run that has to stay

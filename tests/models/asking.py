@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from models.engine.engine import Engine
-from models.protocol.head import HeadRequest, HeadView
-from models.protocol.loading import Loaded, LoadRequest
-from models.protocol.request import Failure, Request, Result
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest, Ran
-from models.protocol.values import SiteRef
+from attention_models.engine.engine import Engine
+from attention_models.protocol.head import HeadRequest, HeadView
+from attention_models.protocol.loading import Loaded, LoadRequest
+from attention_models.protocol.request import Failure, Request, Result
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.values import SiteRef
 
 SITE = SiteRef("decoder", 3)
 

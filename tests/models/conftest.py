@@ -8,9 +8,9 @@ from functools import cache
 import pytest
 import transformers
 
-from models import open_checkpoint
-from models.engine.engine import Engine
-from models.forward.model import Model
+from attention_models import open_checkpoint
+from attention_models.engine.engine import Engine
+from attention_models.forward.model import Model
 from tests import pretend_device
 from tests.models import tiny
 from tests.models.asking import opened

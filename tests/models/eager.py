@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from models import run
-from models.forward.model import Model
-from models.forward.trace import Trace
-from models.protocol.values import SiteRef
+from attention_models import run
+from attention_models.forward.model import Model
+from attention_models.forward.trace import Trace
+from attention_models.protocol.values import SiteRef
 from tests.models import tiny
 
 TARGET = "La casa tiene tres puertas"

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from torch import nn
 
-from models.engine.engine import Engine
-from models.protocol.alignment import AlignmentRequest
-from models.protocol.atlas import AtlasRequest
-from models.protocol.attribution import AttributionRequest
-from models.protocol.cell import CellRequest
-from models.protocol.classes import ClassesRequest
-from models.protocol.comparison import CompareRequest
-from models.protocol.decoding import (
+from attention_models.engine.engine import Engine
+from attention_models.protocol.alignment import AlignmentRequest
+from attention_models.protocol.atlas import AtlasRequest
+from attention_models.protocol.attribution import AttributionRequest
+from attention_models.protocol.cell import CellRequest
+from attention_models.protocol.classes import ClassesRequest
+from attention_models.protocol.comparison import CompareRequest
+from attention_models.protocol.decoding import (
     DecodeRowsRequest,
     DecodeSamplesRequest,
     DecodeSamplesView,
@@ -25,29 +25,29 @@ from models.protocol.decoding import (
     DecodeStepView,
     into_input,
 )
-from models.protocol.decoding_settings import DecodeSettings
-from models.protocol.effects import EffectsRequest
-from models.protocol.explanation import ExplanationRequest
-from models.protocol.export import Exported, ExportRequest
-from models.protocol.flow import BlockRequest, FlowRequest
-from models.protocol.head import HeadRequest, RowRequest, TilesRequest
-from models.protocol.interventions import Intervention, Mask, Positions, Scale
-from models.protocol.lens import LensRequest
-from models.protocol.loading import Loaded, LoadRequest
-from models.protocol.matrices import MatricesRequest
-from models.protocol.order import ShuffleRequest
-from models.protocol.patching import PatchRequest
-from models.protocol.positions import PositionsRequest
-from models.protocol.prediction import PredictionRequest
-from models.protocol.request import Failure, Request, Result
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest, Ran
-from models.protocol.sentence import SentenceRequest
-from models.protocol.skip import Skip
-from models.protocol.trust import TrustRequest
-from models.protocol.two_runs import OtherRun, TwoRunsRequest
-from models.protocol.values import Placement, SiteRef, Tile
-from models.protocol.variance import VarianceRequest
+from attention_models.protocol.decoding_settings import DecodeSettings
+from attention_models.protocol.effects import EffectsRequest
+from attention_models.protocol.explanation import ExplanationRequest
+from attention_models.protocol.export import Exported, ExportRequest
+from attention_models.protocol.flow import BlockRequest, FlowRequest
+from attention_models.protocol.head import HeadRequest, RowRequest, TilesRequest
+from attention_models.protocol.interventions import Intervention, Mask, Positions, Scale
+from attention_models.protocol.lens import LensRequest
+from attention_models.protocol.loading import Loaded, LoadRequest
+from attention_models.protocol.matrices import MatricesRequest
+from attention_models.protocol.order import ShuffleRequest
+from attention_models.protocol.patching import PatchRequest
+from attention_models.protocol.positions import PositionsRequest
+from attention_models.protocol.prediction import PredictionRequest
+from attention_models.protocol.request import Failure, Request, Result
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.sentence import SentenceRequest
+from attention_models.protocol.skip import Skip
+from attention_models.protocol.trust import TrustRequest
+from attention_models.protocol.two_runs import OtherRun, TwoRunsRequest
+from attention_models.protocol.values import Placement, SiteRef, Tile
+from attention_models.protocol.variance import VarianceRequest
 from tests.models import tiny
 from tests.models.asking import ask
 

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from models.attention.inputs import AttentionInputs
+from attention_models.attention.inputs import AttentionInputs
 
 HEADS, DIM = 4, 8
 LOWEST = torch.finfo(torch.float32).min

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from peft import LoraConfig, get_peft_model
 
-from models import open_checkpoint
+from attention_models import open_checkpoint
 from tests.models import tiny
 
 TARGETS = {

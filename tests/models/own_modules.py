@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from models import attend
+from attention_models import attend
 
 WIDTH, HEADS, VOCABULARY, CONTEXT = 32, 4, 128, 64
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from models.textbook.recurrent import RecurrentSeq2Seq
+from attention_models.textbook.recurrent import RecurrentSeq2Seq
 
 
 def sigmoid(x):

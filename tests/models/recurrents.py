@@ -6,9 +6,9 @@ from pathlib import Path
 
 import torch
 
-from models.textbook.config import RecurrentConfig
-from models.textbook.recurrent import RecurrentSeq2Seq
-from models.training.recurrent import END_ID, PAD_ID, START_ID, save, word_tokenizer
+from attention_models.textbook.config import RecurrentConfig
+from attention_models.textbook.recurrent import RecurrentSeq2Seq
+from attention_models.training.recurrent import END_ID, PAD_ID, START_ID, save, word_tokenizer
 
 SENTENCES = (
     "The black cat is sleeping on the table.",

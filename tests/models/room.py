@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import torch
 
-from models.attention.inputs import AttentionInputs
-from models.attention.rounding import bounds
-from models.forward.trace import Trace
+from attention_models.attention.inputs import AttentionInputs
+from attention_models.attention.rounding import bounds
+from attention_models.forward.trace import Trace
 
 UNIT = 2.0**-24  # the unit roundoff of float32
 _OPERATIONS = 16  # of one block, for weights that a module computed itself, of which no scores are known

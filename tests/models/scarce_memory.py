@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from models.protocol.run_inputs import RunInputs
+from attention_models.protocol.run_inputs import RunInputs
 
 PAGE_TEXT = "Tom and Anna went to the park. "
 MB = 1_000_000
@@ -25,12 +25,12 @@ def taken(kind: str) -> int:
 def main(folder: str) -> dict[str, Any]:
     import resource
 
-    from models.engine.engine import Engine
-    from models.files import devices
-    from models.protocol.head import HeadRequest, HeadView
-    from models.protocol.loading import Loaded, LoadRequest
-    from models.protocol.request import Failure
-    from models.protocol.running import ForwardRequest, Ran
+    from attention_models.engine.engine import Engine
+    from attention_models.files import devices
+    from attention_models.protocol.head import HeadRequest, HeadView
+    from attention_models.protocol.loading import Loaded, LoadRequest
+    from attention_models.protocol.request import Failure
+    from attention_models.protocol.running import ForwardRequest, Ran
     from tests.models.asking import SITE, never, silent
 
     engine, hard = Engine(), resource.getrlimit(resource.RLIMIT_AS)[1]

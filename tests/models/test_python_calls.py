@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import torch
 
-import models
-from models import compare_runs, decode, logit_lens, open_checkpoint, patch, run
-from models.forward.model import Model
-from models.protocol.errors import InputError
-from models.scripts.loading import load, load_tokenizer
-from models.scripts.writing import Script
+import attention_models as models
+from attention_models import compare_runs, decode, logit_lens, open_checkpoint, patch, run
+from attention_models.forward.model import Model
+from attention_models.protocol.errors import InputError
+from attention_models.scripts.loading import load, load_tokenizer
+from attention_models.scripts.writing import Script
 from tests.models import tiny
 from tests.models.tiny import TinyFolder, TinyModel
 

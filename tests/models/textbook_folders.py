@@ -8,9 +8,9 @@ from typing import Any
 
 import torch
 
-from models.textbook.pretrained import made
-from models.textbook.tokenizer import tokenizer_of
-from models.textbook.transformer_config import TransformerConfig
+from attention_models.textbook.pretrained import made
+from attention_models.textbook.tokenizer import tokenizer_of
+from attention_models.textbook.transformer_config import TransformerConfig
 
 KINDS: dict[str, dict[str, Any]] = {
     "encoder-decoder": {},

@@ -12,7 +12,7 @@ import transformers
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerFast
 
-from models.forward.model import Model
+from attention_models.forward.model import Model
 
 TinyFolder = Callable[[str], Path]
 """The type of the fixture `tiny_folder`: from a name in `KINDS` to the folder of that checkpoint."""

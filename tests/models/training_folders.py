@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from models.files.training_steps import SNAPSHOTS
-from models.training.common import Budget
-from models.training.experiment import experiment
-from models.training.folders import save
-from models.training.training import Training
+from attention_models.files.training_steps import SNAPSHOTS
+from attention_models.training.common import Budget
+from attention_models.training.experiment import experiment
+from attention_models.training.folders import save
+from attention_models.training.training import Training
 
 SMALL = {"width": "16", "heads": "2", "layers": "1"}
 RECURRENT = {"embedding": "8", "hidden": "12"}

@@ -10,8 +10,8 @@ from typing import Any
 from tokenizers import processors
 from transformers import MBart50Tokenizer, MBartTokenizer, PreTrainedTokenizerFast
 
-from models import open_checkpoint
-from models.forward.model import Model
+from attention_models import open_checkpoint
+from attention_models.forward.model import Model
 from tests.models import tiny
 
 SOURCE, TARGET = "Tom and Anna went to the park.", "El gato va al parque"

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from explorer.chooser.dialog import CheckpointDialog
-from explorer.chooser.hub_client import HubClient
-from models.protocol.hub import HubListing
+from attention_explorer.chooser.dialog import CheckpointDialog
+from attention_explorer.chooser.hub_client import HubClient
+from attention_models.protocol.hub import HubListing
 from tests.explorer.chooser.fake_hub import FakeHub, described
 from tests.explorer.real_window import destroy, look_put_back, press
 

@@ -6,11 +6,11 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 
-from models.protocol.describing import Described, DescribeRequest
-from models.protocol.hub import FetchRequest, HubFetched, HubFile, HubListing, LookUpRequest, Tensors
-from models.protocol.request import Failure, Request, Result
-from models.protocol.values import Capability, CheckpointInfo, StackInfo
-from models.protocol.work import Cancelled
+from attention_models.protocol.describing import Described, DescribeRequest
+from attention_models.protocol.hub import FetchRequest, HubFetched, HubFile, HubListing, LookUpRequest, Tensors
+from attention_models.protocol.request import Failure, Request, Result
+from attention_models.protocol.values import Capability, CheckpointInfo, StackInfo
+from attention_models.protocol.work import Cancelled
 
 
 class FakeHub:

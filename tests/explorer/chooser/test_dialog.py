@@ -11,12 +11,12 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDialog, QLabel
 
-from explorer import theme as themes
-from explorer.chooser.dialog import CheckpointDialog
-from explorer.theme import DARK, LIGHT
-from explorer.widgets import asking
-from models.files.catalogue import SHIPPED
-from models.protocol.hub import FetchRequest
+from attention_explorer import theme as themes
+from attention_explorer.chooser.dialog import CheckpointDialog
+from attention_explorer.theme import DARK, LIGHT
+from attention_explorer.widgets import asking
+from attention_models.files.catalogue import SHIPPED
+from attention_models.protocol.hub import FetchRequest
 from tests.explorer.chooser.desk import Desk, opened_desk
 from tests.explorer.chooser.fake_hub import FakeHub, described
 from tests.explorer.real_window import press

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QMimeData, QUrl
 
-from explorer.chooser.drops import checkpoint_in, corpus_in, picture_in
+from attention_explorer.chooser.drops import checkpoint_in, corpus_in, picture_in
 
 
 def dropped(*urls: str) -> QMimeData:

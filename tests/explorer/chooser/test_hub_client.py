@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from explorer.chooser.hub_client import HubClient
-from models.protocol.hub import FetchRequest, LookUpRequest
+from attention_explorer.chooser.hub_client import HubClient
+from attention_models.protocol.hub import FetchRequest, LookUpRequest
 from tests.explorer.chooser.fake_hub import FakeHub
 
 

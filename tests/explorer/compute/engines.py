@@ -9,13 +9,13 @@ from typing import NoReturn
 
 import numpy as np
 
-from models.protocol.decoding import DecodeStepRequest
-from models.protocol.head import HeadRequest, HeadView
-from models.protocol.loading import LoadRequest
-from models.protocol.request import Request, Result
-from models.protocol.running import ForwardRequest
-from models.protocol.trust import TrustRequest
-from models.protocol.work import Cancelled
+from attention_models.protocol.decoding import DecodeStepRequest
+from attention_models.protocol.head import HeadRequest, HeadView
+from attention_models.protocol.loading import LoadRequest
+from attention_models.protocol.request import Request, Result
+from attention_models.protocol.running import ForwardRequest
+from attention_models.protocol.trust import TrustRequest
+from attention_models.protocol.work import Cancelled
 from tests.explorer.session import answers
 
 ShouldStop = Callable[[], bool]

@@ -8,8 +8,8 @@ from typing import Any, Generic, TypeVar
 
 import psutil
 
-from explorer.compute.process_link import ProcessLink
-from explorer.session.session import Session
+from attention_explorer.compute.process_link import ProcessLink
+from attention_explorer.session.session import Session
 
 LinkT = TypeVar("LinkT", bound=ProcessLink[Any])
 

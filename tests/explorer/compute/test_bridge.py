@@ -8,20 +8,20 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QCoreApplication, QThread
 
-from explorer.compute import bridge as bridge_module
-from explorer.compute.bridge import Bridge, connect
-from explorer.compute.worker import EngineLike
-from explorer.session.intents import OpenCheckpoint, SetText
-from explorer.session.session import Session
-from models.protocol.atlas import AtlasRequest
-from models.protocol.decoding import into_input
-from models.protocol.head import HeadRequest, HeadView
-from models.protocol.loading import Loaded, LoadRequest
-from models.protocol.request import Failure, Lane, Progress, Request, Result
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest, Ran, RerunRequest
-from models.protocol.trust import TrustReport
-from models.protocol.values import SiteRef
+from attention_explorer.compute import bridge as bridge_module
+from attention_explorer.compute.bridge import Bridge, connect
+from attention_explorer.compute.worker import EngineLike
+from attention_explorer.session.intents import OpenCheckpoint, SetText
+from attention_explorer.session.session import Session
+from attention_models.protocol.atlas import AtlasRequest
+from attention_models.protocol.decoding import into_input
+from attention_models.protocol.head import HeadRequest, HeadView
+from attention_models.protocol.loading import Loaded, LoadRequest
+from attention_models.protocol.request import Failure, Lane, Progress, Request, Result
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest, Ran, RerunRequest
+from attention_models.protocol.trust import TrustReport
+from attention_models.protocol.values import SiteRef
 from tests.explorer.compute.engines import GatedEngine, QuickEngine, Report, ShouldStop
 
 MakeBridge = Callable[[Callable[[], EngineLike]], Bridge]

@@ -12,18 +12,18 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QObject
 
-from explorer.compute.collector import GarbageCollector
-from explorer.compute.turns import Turns
-from models.files import collecting
+from attention_explorer.compute.collector import GarbageCollector
+from attention_explorer.compute.turns import Turns
+from attention_models.files import collecting
 
 ROOT = Path(__file__).resolve().parents[3]
 
 CYCLES = """
 import gc, os, sys, threading
 from PySide6.QtCore import QCoreApplication, QObject, QTimer
-from explorer.compute.collector import GarbageCollector
-from explorer.compute.turns import Turns
-from models.files import collecting
+from attention_explorer.compute.collector import GarbageCollector
+from attention_explorer.compute.turns import Turns
+from attention_models.files import collecting
 
 app = QCoreApplication([])
 collector = GarbageCollector(Turns())

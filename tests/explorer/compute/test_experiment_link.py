@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from explorer import training_folders
-from explorer.compute import experiment_link
-from explorer.compute.experiment_link import ExperimentLink, connect_experiment
-from explorer.compute.turns import Turns
-from explorer.session.experiment import ExperimentState
-from explorer.session.intents import RunExperiment, StopExperiment
+from attention_explorer import training_folders
+from attention_explorer.compute import experiment_link
+from attention_explorer.compute.experiment_link import ExperimentLink, connect_experiment
+from attention_explorer.compute.turns import Turns
+from attention_explorer.session.experiment import ExperimentState
+from attention_explorer.session.intents import RunExperiment, StopExperiment
 from tests.explorer.compute.linked import Linked, babbling, wait
 from tests.explorer.prepared import tiny_experiment
 

@@ -5,17 +5,17 @@ from itertools import pairwise
 
 import pytest
 
-from explorer.compute.mailbox import Mailbox
-from models.protocol.atlas import AtlasRequest
-from models.protocol.decoding import into_input
-from models.protocol.head import HeadRequest
-from models.protocol.interventions import Scale
-from models.protocol.loading import LoadRequest
-from models.protocol.request import Request
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest, RerunRequest
-from models.protocol.trust import TrustRequest
-from models.protocol.values import SiteRef
+from attention_explorer.compute.mailbox import Mailbox
+from attention_models.protocol.atlas import AtlasRequest
+from attention_models.protocol.decoding import into_input
+from attention_models.protocol.head import HeadRequest
+from attention_models.protocol.interventions import Scale
+from attention_models.protocol.loading import LoadRequest
+from attention_models.protocol.request import Request
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest, RerunRequest
+from attention_models.protocol.trust import TrustRequest
+from attention_models.protocol.values import SiteRef
 
 
 @pytest.fixture

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from explorer.compute.quiet_import import quiet_import
+from attention_explorer.compute.quiet_import import quiet_import
 
 ROOT = Path(__file__).resolve().parents[3]
 
 WATCHED = """
 import gc, sys, threading
-from explorer.compute.worker import open_engine
+from attention_explorer.compute.worker import open_engine
 
 full = []
 gc.callbacks.append(lambda phase, info: full.append(phase) if info["generation"] == 2 and phase == "start" else None)
@@ -34,7 +34,7 @@ def test_no_full_collection_runs_while_torch_is_imported():
 @pytest.mark.skipif(sys.platform != "linux", reason="the library is loaded beforehand only there")
 def test_torchs_library_is_there_before_the_import():
     program = """
-from explorer.compute.quiet_import import quiet_import
+from attention_explorer.compute.quiet_import import quiet_import
 with quiet_import():
     print("libtorch_python" in open("/proc/self/maps").read())
 """

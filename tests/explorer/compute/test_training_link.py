@@ -12,16 +12,16 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from explorer import owners, training_folders
-from explorer.compute import training_link
-from explorer.compute.training_link import TrainingLink, connect_training
-from explorer.compute.turns import Turns
-from explorer.session.intents import DiscardTraining, TakeUpTraining, TellTraining, Train
-from explorer.session.training import LeftTraining, TrainingState
-from models.protocol.training_messages import Asked, Go, Pause, Save, Stop
-from models.training.common import Budget
-from models.training.experiment import experiment
-from models.training.folders import save
+from attention_explorer import owners, training_folders
+from attention_explorer.compute import training_link
+from attention_explorer.compute.training_link import TrainingLink, connect_training
+from attention_explorer.compute.turns import Turns
+from attention_explorer.session.intents import DiscardTraining, TakeUpTraining, TellTraining, Train
+from attention_explorer.session.training import LeftTraining, TrainingState
+from attention_models.protocol.training_messages import Asked, Go, Pause, Save, Stop
+from attention_models.training.common import Budget
+from attention_models.training.experiment import experiment
+from attention_models.training.folders import save
 from tests.explorer.compute.linked import Linked, babbling, wait
 
 TINY = (("width", "16"), ("heads", "2"), ("layers", "1"), ("batch", "8"))

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from PySide6.QtCore import QEventLoop, QObject, QTimer
 
-from explorer.compute.turns import Turns
+from attention_explorer.compute.turns import Turns
 
 
 def test_what_comes_at_once_is_done_one_thing_a_turn_and_in_order(qtbot):

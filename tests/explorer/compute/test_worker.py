@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from explorer.compute import worker as worker_module
-from explorer.compute.mailbox import Mailbox
-from explorer.compute.worker import EngineLike, Worker
-from models.protocol.loading import Loaded, LoadRequest
-from models.protocol.request import Failure, Progress, Request, Result
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest, Ran
-from models.protocol.work import Cancelled
+from attention_explorer.compute import worker as worker_module
+from attention_explorer.compute.mailbox import Mailbox
+from attention_explorer.compute.worker import EngineLike, Worker
+from attention_models.protocol.loading import Loaded, LoadRequest
+from attention_models.protocol.request import Failure, Progress, Request, Result
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.work import Cancelled
 from tests.explorer.compute.engines import GatedEngine, QuickEngine, Report, ShouldStop
 from tests.explorer.session import answers
 
@@ -248,7 +248,5 @@ def test_a_worker_that_never_started_is_stopped_at_once():
 
 
 def test_torch_is_not_imported_until_the_engine_is_made():
-    code = (
-        "import sys, explorer.compute.bridge; sys.exit('torch' in sys.modules or 'models.engine.engine' in sys.modules)"
-    )
+    code = "import sys, attention_explorer.compute.bridge; sys.exit('torch' in sys.modules or 'attention_models.engine.engine' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from explorer.session.intents import SelectCell, SelectHead
-from explorer.session.session import Session
-from explorer.session.state import State
-from models.protocol.cell import CellRequest, CellView
-from models.protocol.running import Ran
-from models.protocol.values import Candidate, SiteRef
+from attention_explorer.session.intents import SelectCell, SelectHead
+from attention_explorer.session.session import Session
+from attention_explorer.session.state import State
+from attention_models.protocol.cell import CellRequest, CellView
+from attention_models.protocol.running import Ran
+from attention_models.protocol.values import Candidate, SiteRef
 from tests.explorer.session.answers import after, loaded, ran
 
 SITE = SiteRef("decoder", 5)

@@ -7,14 +7,14 @@ from contextlib import contextmanager
 
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
-from explorer.compute.bridge import Bridge, connect
-from explorer.panels.base import Panel
-from explorer.panels.head_map.panel import HeadMapPanel
-from explorer.panels.mask_scale.panel import MaskScalePanel
-from explorer.panels.next_token.panel import NextTokenPanel
-from explorer.session.hover import Hover
-from explorer.session.session import Session
-from explorer.session.state import Document, State
+from attention_explorer.compute.bridge import Bridge, connect
+from attention_explorer.panels.base import Panel
+from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.panels.mask_scale.panel import MaskScalePanel
+from attention_explorer.panels.next_token.panel import NextTokenPanel
+from attention_explorer.session.hover import Hover
+from attention_explorer.session.session import Session
+from attention_explorer.session.state import Document, State
 from tests.explorer.real_window import destroy, wait_until
 
 

@@ -6,13 +6,13 @@ from importlib.metadata import EntryPoint
 
 from PySide6.QtWidgets import QLabel, QVBoxLayout
 
-from explorer.panels.base import Panel
-from explorer.panels.registry import GROUP
-from explorer.session.hover import Pointed
-from explorer.session.state import State
-from explorer.theme import Theme
-from models.protocol.request import Request
-from models.protocol.values import CheckpointInfo
+from attention_explorer.panels.base import Panel
+from attention_explorer.panels.registry import GROUP
+from attention_explorer.session.hover import Pointed
+from attention_explorer.session.state import State
+from attention_explorer.theme import Theme
+from attention_models.protocol.request import Request
+from attention_models.protocol.values import CheckpointInfo
 
 
 def point(name: str, value: str = "") -> EntryPoint:

@@ -12,11 +12,11 @@ from dataclasses import fields
 from functools import cached_property, wraps
 from typing import Any
 
-from explorer.panels import base
-from explorer.panels.base import Panel
-from explorer.session.results import Results
-from explorer.session.session import Session
-from explorer.session.state import Document, State
+from attention_explorer.panels import base
+from attention_explorer.panels.base import Panel
+from attention_explorer.session.results import Results
+from attention_explorer.session.session import Session
+from attention_explorer.session.state import Document, State
 
 Read = str | type
 """A name of the state, "selection" or "document.view", or a kind of answer."""

@@ -8,19 +8,19 @@ import pytest
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
 
-from explorer.panels.base import BEHIND, Panel
-from explorer.panels.cell.panel import CellPanel
-from explorer.panels.selected_head import (
+from attention_explorer.panels.base import BEHIND, Panel
+from attention_explorer.panels.cell.panel import CellPanel
+from attention_explorer.panels.selected_head import (
     wanted_head,
 )
-from explorer.session.intents import Busy, OpenCheckpoint, SelectCell, SelectHead, SetText, Show
-from explorer.session.state import Notice, State
-from explorer.widgets.card import Card
-from models.protocol.atlas import AtlasRequest
-from models.protocol.head import HeadRequest, HeadView
-from models.protocol.loading import Loaded, LoadRequest
-from models.protocol.request import Failure, Request
-from models.protocol.values import SiteRef
+from attention_explorer.session.intents import Busy, OpenCheckpoint, SelectCell, SelectHead, SetText, Show
+from attention_explorer.session.state import Notice, State
+from attention_explorer.widgets.card import Card
+from attention_models.protocol.atlas import AtlasRequest
+from attention_models.protocol.head import HeadRequest, HeadView
+from attention_models.protocol.loading import Loaded, LoadRequest
+from attention_models.protocol.request import Failure, Request
+from attention_models.protocol.values import SiteRef
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from explorer.panels.first_token import resting_place
-from explorer.session.intents import SelectHead, SelectQuery
-from explorer.session.state import State
-from models.protocol.head import FirstKey, HeadRequest, HeadView, RowRequest, RowView
-from models.protocol.values import LARGEST_WHOLE, SiteRef
+from attention_explorer.panels.first_token import resting_place
+from attention_explorer.session.intents import SelectHead, SelectQuery
+from attention_explorer.session.state import State
+from attention_models.protocol.head import FirstKey, HeadRequest, HeadView, RowRequest, RowView
+from attention_models.protocol.values import LARGEST_WHOLE, SiteRef
 from tests.explorer.session import answers
 from tests.explorer.session.answers import after
 

@@ -13,11 +13,11 @@ import pytest
 import torch
 import transformers
 
-from explorer.panels.base import Panel
-from explorer.panels.flow.box_text import ways_to_say
-from explorer.panels.flow.panel import FlowPanel
-from explorer.panels.head_map.panel import HeadMapPanel
-from explorer.session.intents import (
+from attention_explorer.panels.base import Panel
+from attention_explorer.panels.flow.box_text import ways_to_say
+from attention_explorer.panels.flow.panel import FlowPanel
+from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.session.intents import (
     OpenCheckpoint,
     PutIntervention,
     SelectCell,
@@ -26,16 +26,16 @@ from explorer.session.intents import (
     SetText,
     SetView,
 )
-from explorer.window.window import MainWindow
-from models.files.catalogue import WEIGHTS
-from models.protocol.flow import BlockRequest, HeadsBox, OutputBox
-from models.protocol.head import HeadView
-from models.protocol.loading import LoadRequest
-from models.protocol.request import Lane, Result
-from models.protocol.running import ForwardRequest, Ran
-from models.protocol.scripts import ScriptView
-from models.protocol.skip import Skip
-from models.protocol.values import SiteRef
+from attention_explorer.window.window import MainWindow
+from attention_models.files.catalogue import WEIGHTS
+from attention_models.protocol.flow import BlockRequest, HeadsBox, OutputBox
+from attention_models.protocol.head import HeadView
+from attention_models.protocol.loading import LoadRequest
+from attention_models.protocol.request import Lane, Result
+from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.scripts import ScriptView
+from attention_models.protocol.skip import Skip
+from attention_models.protocol.values import SiteRef
 from tests.explorer.independent import facts_of
 from tests.explorer.real_window import EXAMPLE, opened_window, panel_of, settle, wait_until
 from tests.models.scripts.running import printed

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from explorer.panels import registry
-from explorer.panels.base import Panel
-from explorer.panels.input.panel import InputPanel
-from explorer.panels.trust.panel import TrustStrip
-from explorer.session.intents import Busy, SelectHead, SetText, SetView
-from explorer.session.live import Live
-from explorer.session.state import State
-from models.protocol.head import HeadRequest, HeadView
-from models.protocol.request import Request
-from models.protocol.values import SiteRef
+from attention_explorer.panels import registry
+from attention_explorer.panels.base import Panel
+from attention_explorer.panels.input.panel import InputPanel
+from attention_explorer.panels.trust.panel import TrustStrip
+from attention_explorer.session.intents import Busy, SelectHead, SetText, SetView
+from attention_explorer.session.live import Live
+from attention_explorer.session.state import State
+from attention_models.protocol.head import HeadRequest, HeadView
+from attention_models.protocol.request import Request
+from attention_models.protocol.values import SiteRef
 from tests.explorer.panels.reading import recorded
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown

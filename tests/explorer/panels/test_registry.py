@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from explorer.panels import registry
-from explorer.panels.base import API_VERSION, Panel
-from explorer.panels.registry import BUILT_IN, GROUP, Opened, installed, load, open_panels
-from explorer.session.hover import Hover
+from attention_explorer.panels import registry
+from attention_explorer.panels.base import API_VERSION, Panel
+from attention_explorer.panels.registry import BUILT_IN, GROUP, Opened, installed, load, open_panels
+from attention_explorer.session.hover import Hover
 from tests.explorer.panels.odd_panels import Sound, point
 from tests.explorer.silent import SilentSession
 
@@ -58,8 +58,8 @@ def test_panels_of_other_packages_come_after_the_built_in_ones(qtbot, monkeypatc
         (point("Untitled"), "its title is empty, and has to be a text"),
         (point("Newer"), "it asks for version 99 of the panel interface, and this program has version 1"),
         (point("Ageless"), "it says no api_version, and this program has version 1"),
-        (point("x", "pathlib:Path"), "pathlib:Path is no subclass of explorer.panels.base.Panel"),
-        (point("x", "math:pi"), "math:pi is no subclass of explorer.panels.base.Panel"),
+        (point("x", "pathlib:Path"), "pathlib:Path is no subclass of attention_explorer.panels.base.Panel"),
+        (point("x", "math:pi"), "math:pi is no subclass of attention_explorer.panels.base.Panel"),
     ],
 )
 def test_what_cannot_be_had_is_left_out_with_a_sentence(qtbot, unhandled_exceptions, bad, reason):

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from explorer.panels.selected_head import (
+from attention_explorer.panels.selected_head import (
     head_name,
     predicting_position,
     site_words,
@@ -17,11 +17,11 @@ from explorer.panels.selected_head import (
     why_first,
     why_no_matrices,
 )
-from explorer.session.intents import SelectHead, SelectQuery
-from explorer.session.state import Document, State
-from models.protocol.looks import Look, Looks
-from models.protocol.matrices import WINDOW
-from models.protocol.values import SiteRef
+from attention_explorer.session.intents import SelectHead, SelectQuery
+from attention_explorer.session.state import Document, State
+from attention_models.protocol.looks import Look, Looks
+from attention_models.protocol.matrices import WINDOW
+from attention_models.protocol.values import SiteRef
 from tests.explorer.session import answers
 
 

@@ -7,16 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from explorer.panels.effects.lens_shown import lens_sentence
-from explorer.panels.effects.panel import EffectsPanel
-from explorer.panels.head_atlas.about import about as about_heads
-from explorer.panels.lookup.about import of_head
-from explorer.panels.mask_scale.effect_sentences import prediction_title
-from explorer.session.effects_choices import EffectsChoices
-from explorer.session.intents import AskEffects
-from explorer.session.state import Document, State
-from models.protocol.effects import Aim, EffectsRequest
-from models.protocol.lens import LensRequest, LensView
+from attention_explorer.panels.effects.lens_shown import lens_sentence
+from attention_explorer.panels.effects.panel import EffectsPanel
+from attention_explorer.panels.head_atlas.about import about as about_heads
+from attention_explorer.panels.lookup.about import of_head
+from attention_explorer.panels.mask_scale.effect_sentences import prediction_title
+from attention_explorer.session.effects_choices import EffectsChoices
+from attention_explorer.session.intents import AskEffects
+from attention_explorer.session.state import Document, State
+from attention_models.protocol.effects import Aim, EffectsRequest
+from attention_models.protocol.lens import LensRequest, LensView
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown
 

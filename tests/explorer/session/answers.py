@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from explorer.session.branches import GREEDY, Branches
-from explorer.session.intents import Arrived, AskStep, Intent
-from explorer.session.reduce import reduce
-from explorer.session.state import Document, State
-from models.protocol.alignment import AlignmentRequest, AlignmentView
-from models.protocol.atlas import AtlasRequest, AtlasView
-from models.protocol.comparison import CompareRequest, CompareView
-from models.protocol.decoding import (
+from attention_explorer.session.branches import GREEDY, Branches
+from attention_explorer.session.intents import Arrived, AskStep, Intent
+from attention_explorer.session.reduce import reduce
+from attention_explorer.session.state import Document, State
+from attention_models.protocol.alignment import AlignmentRequest, AlignmentView
+from attention_models.protocol.atlas import AtlasRequest, AtlasView
+from attention_models.protocol.comparison import CompareRequest, CompareView
+from attention_models.protocol.decoding import (
     DecodeCandidate,
     DecodeSamplesRequest,
     DecodeSamplesView,
@@ -22,19 +22,19 @@ from models.protocol.decoding import (
     Ending,
     into_input,
 )
-from models.protocol.decoding_settings import DecodeSettings
-from models.protocol.head import HeadRequest, HeadView
-from models.protocol.loading import Loaded, LoadRequest
-from models.protocol.order import Moved, ShuffleRequest, ShuffleView
-from models.protocol.positions import PositionScheme, PositionsRequest, PositionsView
-from models.protocol.prediction import PredictionRequest, PredictionView
-from models.protocol.prompt import Prompt, plain_text
-from models.protocol.quality import QualityPart, QualityRequest, QualityScore, QualityView
-from models.protocol.request import Failure, Progress, Request, Result
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest, Ran
-from models.protocol.trust import TrustReport, TrustRequest
-from models.protocol.values import (
+from attention_models.protocol.decoding_settings import DecodeSettings
+from attention_models.protocol.head import HeadRequest, HeadView
+from attention_models.protocol.loading import Loaded, LoadRequest
+from attention_models.protocol.order import Moved, ShuffleRequest, ShuffleView
+from attention_models.protocol.positions import PositionScheme, PositionsRequest, PositionsView
+from attention_models.protocol.prediction import PredictionRequest, PredictionView
+from attention_models.protocol.prompt import Prompt, plain_text
+from attention_models.protocol.quality import QualityPart, QualityRequest, QualityScore, QualityView
+from attention_models.protocol.request import Failure, Progress, Request, Result
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.trust import TrustReport, TrustRequest
+from attention_models.protocol.values import (
     DEFAULT_PLACEMENT,
     Candidate,
     CheckpointInfo,

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from explorer.session.state import State
+from attention_explorer.session.state import State
 from tests.explorer.session import answers
 
 

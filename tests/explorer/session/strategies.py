@@ -7,10 +7,10 @@ from typing import get_args
 
 from hypothesis import strategies as st
 
-from explorer.session.branches import Branches
-from explorer.session.decoding import Decoding
-from explorer.session.effects_choices import Answer, EffectsChoices
-from explorer.session.intents import (
+from attention_explorer.session.branches import Branches
+from attention_explorer.session.decoding import Decoding
+from attention_explorer.session.effects_choices import Answer, EffectsChoices
+from attention_explorer.session.intents import (
     AddTexts,
     Arrived,
     AskCorpus,
@@ -56,19 +56,19 @@ from explorer.session.intents import (
     SwapStates,
     SwitchIntervention,
 )
-from explorer.session.state import BatchText, Compared, Document, Notice, Selection
-from explorer.session.writing import Origin, Writing
-from models.protocol.chat import ROLES, Pair, Turn
-from models.protocol.corpus import CorpusQuestion
-from models.protocol.decoding import DecodeStepRequest
-from models.protocol.decoding_settings import DecodeSettings, Strategy
-from models.protocol.interventions import Mask, Scale
-from models.protocol.loading import LoadRequest
-from models.protocol.request import Result
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest
-from models.protocol.skip import Skip
-from models.protocol.values import SiteRef
+from attention_explorer.session.state import BatchText, Compared, Document, Notice, Selection
+from attention_explorer.session.writing import Origin, Writing
+from attention_models.protocol.chat import ROLES, Pair, Turn
+from attention_models.protocol.corpus import CorpusQuestion
+from attention_models.protocol.decoding import DecodeStepRequest
+from attention_models.protocol.decoding_settings import DecodeSettings, Strategy
+from attention_models.protocol.interventions import Mask, Scale
+from attention_models.protocol.loading import LoadRequest
+from attention_models.protocol.request import Result
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest
+from attention_models.protocol.skip import Skip
+from attention_models.protocol.values import SiteRef
 from tests.explorer.session import answers
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from explorer.session.intents import (
+from attention_explorer.session.intents import (
     AskStep,
     Intent,
     OpenCheckpoint,
@@ -20,22 +20,22 @@ from explorer.session.intents import (
     SetSecond,
     SetText,
 )
-from explorer.session.state import Document, InterventionItem, Notice, Selection, State
-from models.protocol.atlas import AtlasView
-from models.protocol.chat import Pair
-from models.protocol.decoding import DecodeStepRequest
-from models.protocol.describing import Described, DescribeRequest
-from models.protocol.head import HeadView
-from models.protocol.interventions import Positions, Scale
-from models.protocol.loading import Loaded, LoadRequest
-from models.protocol.prediction import PredictionRequest, PredictionView
-from models.protocol.recurrent import RecurrentRequest, RecurrentView
-from models.protocol.request import Failure, Result
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest
-from models.protocol.skip import Skip
-from models.protocol.trust import TrustReport
-from models.protocol.values import SiteRef
+from attention_explorer.session.state import Document, InterventionItem, Notice, Selection, State
+from attention_models.protocol.atlas import AtlasView
+from attention_models.protocol.chat import Pair
+from attention_models.protocol.decoding import DecodeStepRequest
+from attention_models.protocol.describing import Described, DescribeRequest
+from attention_models.protocol.head import HeadView
+from attention_models.protocol.interventions import Positions, Scale
+from attention_models.protocol.loading import Loaded, LoadRequest
+from attention_models.protocol.prediction import PredictionRequest, PredictionView
+from attention_models.protocol.recurrent import RecurrentRequest, RecurrentView
+from attention_models.protocol.request import Failure, Result
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest
+from attention_models.protocol.skip import Skip
+from attention_models.protocol.trust import TrustReport
+from attention_models.protocol.values import SiteRef
 from tests.explorer.session import answers
 from tests.explorer.session.answers import after
 

@@ -15,12 +15,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from explorer.session import attn, files
-from explorer.session.branches import Branches
-from explorer.session.kept import MOST_STATES, Kept, KeptState, Screen, SessionFile, WhatWasRead
-from explorer.session.state import BatchText, Compared, Document, State
-from explorer.session.text_limits import MOST_CHARACTERS
-from models.protocol.values import UNIT_ROUNDOFFS, Placement
+from attention_explorer.session import attn, files
+from attention_explorer.session.branches import Branches
+from attention_explorer.session.kept import MOST_STATES, Kept, KeptState, Screen, SessionFile, WhatWasRead
+from attention_explorer.session.state import BatchText, Compared, Document, State
+from attention_explorer.session.text_limits import MOST_CHARACTERS
+from attention_models.protocol.values import UNIT_ROUNDOFFS, Placement
 from tests.explorer.session.test_files import DOCUMENT, DOCUMENTS, TREES, WRITTEN
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Z")), min_size=1, max_size=20)

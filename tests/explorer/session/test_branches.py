@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer.session.branches import ROOT, Branches, outline
+from attention_explorer.session.branches import ROOT, Branches, outline
 
 
 def grown(*words: str, branches: Branches | None = None) -> Branches:

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from explorer.session.branches import Branches
-from explorer.session.comparing import (
+from attention_explorer.session.branches import Branches
+from attention_explorer.session.comparing import (
     BEFORE,
     as_b,
     before_as_b,
@@ -17,7 +17,7 @@ from explorer.session.comparing import (
     name_of,
     typed_as_b,
 )
-from explorer.session.intents import (
+from attention_explorer.session.intents import (
     Arrived,
     ClearInterventions,
     CompareWith,
@@ -31,13 +31,13 @@ from explorer.session.intents import (
     ShowBeam,
     SwapStates,
 )
-from explorer.session.kept import KeptState
-from explorer.session.session import Session
-from explorer.session.state import Compared, Document, State
-from explorer.session.text_limits import MOST_CHARACTERS
-from models.protocol.interventions import Scale
-from models.protocol.run_inputs import RunInputs
-from models.protocol.values import SiteRef
+from attention_explorer.session.kept import KeptState
+from attention_explorer.session.session import Session
+from attention_explorer.session.state import Compared, Document, State
+from attention_explorer.session.text_limits import MOST_CHARACTERS
+from attention_models.protocol.interventions import Scale
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.values import SiteRef
 from tests.explorer.session import answers
 
 SITE = SiteRef("decoder", 5)

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from explorer.session import files
-from explorer.session.corpus import corpus_means, corpus_view
-from explorer.session.intents import (
+from attention_explorer.session import files
+from attention_explorer.session.corpus import corpus_means, corpus_view
+from attention_explorer.session.intents import (
     AskCorpus,
     ChooseCorpus,
     ChooseProbe,
@@ -21,13 +21,13 @@ from explorer.session.intents import (
     SetBadges,
     ShowPlace,
 )
-from explorer.session.session import Session
-from explorer.session.state import CorpusChoice, Document, Selection
-from models.protocol.corpus import CorpusQuestion, CorpusRequest, CorpusView
-from models.protocol.interventions import Scale
-from models.protocol.request import Failure, Request, Result
-from models.protocol.roles import RolesRequest
-from models.protocol.values import SiteRef
+from attention_explorer.session.session import Session
+from attention_explorer.session.state import CorpusChoice, Document, Selection
+from attention_models.protocol.corpus import CorpusQuestion, CorpusRequest, CorpusView
+from attention_models.protocol.interventions import Scale
+from attention_models.protocol.request import Failure, Request, Result
+from attention_models.protocol.roles import RolesRequest
+from attention_models.protocol.values import SiteRef
 from tests.explorer.session import answers
 from tests.explorer.session.answers import after
 from tests.explorer.session.test_effects import Story

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from explorer.session.defaults import ENOUGH, default_selection, followed_query, goes_on, last_token
-from explorer.session.examples import examples_of
-from explorer.session.intents import SelectCell, SelectHead, SetText, ShowExample
-from explorer.session.state import Document, Selection, State
-from models.protocol.looks import Look, Looks
-from models.protocol.running import Ran
-from models.protocol.values import SiteRef, Token
+from attention_explorer.session.defaults import ENOUGH, default_selection, followed_query, goes_on, last_token
+from attention_explorer.session.examples import examples_of
+from attention_explorer.session.intents import SelectCell, SelectHead, SetText, ShowExample
+from attention_explorer.session.state import Document, Selection, State
+from attention_models.protocol.looks import Look, Looks
+from attention_models.protocol.running import Ran
+from attention_models.protocol.values import SiteRef, Token
 from tests.explorer.session import answers
 from tests.explorer.session.answers import after
 from tests.models.asking import forward, opened

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from explorer.session.comparing import as_b
-from explorer.session.effects import effects, initial_requests
-from explorer.session.intents import (
+from attention_explorer.session.comparing import as_b
+from attention_explorer.session.effects import effects, initial_requests
+from attention_explorer.session.intents import (
     Arrived,
     Busy,
     CompareWith,
@@ -15,14 +15,14 @@ from explorer.session.intents import (
     SetText,
     SetView,
 )
-from explorer.session.reduce import reduce
-from explorer.session.state import Document, State
-from models.protocol.loading import LoadRequest
-from models.protocol.request import Request, Result
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest
-from models.protocol.trust import TrustRequest
-from models.protocol.two_runs import DropOtherRequest
+from attention_explorer.session.reduce import reduce
+from attention_explorer.session.state import Document, State
+from attention_models.protocol.loading import LoadRequest
+from attention_models.protocol.request import Request, Result
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest
+from attention_models.protocol.trust import TrustRequest
+from attention_models.protocol.two_runs import DropOtherRequest
 from tests.explorer.session import answers
 
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from explorer.session.effects_choices import Answer, EffectsChoices
-from explorer.session.intents import Arrived, AskEffects, OpenCheckpoint, RestoreDocument
-from explorer.session.state import State
-from models.protocol.effects import Aim
+from attention_explorer.session.effects_choices import Answer, EffectsChoices
+from attention_explorer.session.intents import Arrived, AskEffects, OpenCheckpoint, RestoreDocument
+from attention_explorer.session.state import State
+from attention_models.protocol.effects import Aim
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession
 

@@ -9,21 +9,28 @@ import numpy as np
 import pytest
 from PySide6.QtWidgets import QApplication
 
-from explorer.panels.registry import TITLES
-from explorer.session.example_rules import interventions_of, selection_of
-from explorer.session.examples import Example, decode, examples_of
-from explorer.session.intents import Arrived, OpenCheckpoint, PutIntervention, SelectCell, SetText, ShowExample
-from explorer.session.session import Session
-from explorer.session.state import InterventionItem, Selection, State
-from models.engine.engine import Engine
-from models.files.catalogue import SHIPPED
-from models.files.sample_pictures import path_of
-from models.forward.trace import Trace
-from models.protocol.chat import Pair
-from models.protocol.interventions import Intervention, Mask
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest, Ran
-from models.protocol.values import SiteRef
+from attention_explorer.panels.registry import TITLES
+from attention_explorer.session.example_rules import interventions_of, selection_of
+from attention_explorer.session.examples import Example, decode, examples_of
+from attention_explorer.session.intents import (
+    Arrived,
+    OpenCheckpoint,
+    PutIntervention,
+    SelectCell,
+    SetText,
+    ShowExample,
+)
+from attention_explorer.session.session import Session
+from attention_explorer.session.state import InterventionItem, Selection, State
+from attention_models.engine.engine import Engine
+from attention_models.files.catalogue import SHIPPED
+from attention_models.files.sample_pictures import path_of
+from attention_models.forward.trace import Trace
+from attention_models.protocol.chat import Pair
+from attention_models.protocol.interventions import Intervention, Mask
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.values import SiteRef
 from tests.explorer.session import answers
 from tests.explorer.session.answers import after
 from tests.models.asking import ask, opened

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from explorer.session.experiment import ExperimentState
-from explorer.session.intents import (
+from attention_explorer.session.experiment import ExperimentState
+from attention_explorer.session.intents import (
     ExperimentTold,
     OpenRun,
     RunExperiment,
@@ -17,10 +17,10 @@ from explorer.session.intents import (
     Train,
     TrainingTold,
 )
-from explorer.session.reduce import reduce
-from explorer.session.session import Session
-from explorer.session.state import State
-from models.protocol.experiment_messages import (
+from attention_explorer.session.reduce import reduce
+from attention_explorer.session.session import Session
+from attention_explorer.session.state import State
+from attention_models.protocol.experiment_messages import (
     FromExperiment,
     Measure,
     RunModel,
@@ -29,7 +29,7 @@ from models.protocol.experiment_messages import (
     RunsLearned,
     RunsMeasured,
 )
-from models.protocol.training_messages import (
+from attention_models.protocol.training_messages import (
     Asked,
     Began,
     Failed,
@@ -41,7 +41,7 @@ from models.protocol.training_messages import (
     Said,
     TrainingPoint,
 )
-from models.training.prepared import Prepared
+from attention_models.training.prepared import Prepared
 from tests.explorer.prepared import tiny_experiment
 
 BEGAN = RunsBegan((100, 90))

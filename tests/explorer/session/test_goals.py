@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from PySide6.QtWidgets import QApplication
 
-from explorer.session.goals import Goal, goal_at
-from explorer.session.intents import (
+from attention_explorer.session.goals import Goal, goal_at
+from attention_explorer.session.intents import (
     Arrived,
     BlockCell,
     ClearInterventions,
@@ -19,10 +19,10 @@ from explorer.session.intents import (
     SelectQuery,
     SetText,
 )
-from explorer.session.session import Session
-from explorer.session.state import InterventionItem, State
-from models.protocol.interventions import Mask, Scale
-from models.protocol.values import SiteRef
+from attention_explorer.session.session import Session
+from attention_explorer.session.state import InterventionItem, State
+from attention_models.protocol.interventions import Mask, Scale
+from attention_models.protocol.values import SiteRef
 from tests.explorer.session import answers
 from tests.explorer.session.answers import after
 

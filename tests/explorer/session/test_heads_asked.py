@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from explorer.session import files
-from explorer.session.intents import Arrived, AskHeads, ColourByRole, SetAboveEven, SetBadges, SetText
-from explorer.session.session import Session
-from explorer.session.state import Document, HeadsAsked, State
-from models.protocol.roles import HeadQuestion
-from models.protocol.values import SiteRef
+from attention_explorer.session import files
+from attention_explorer.session.intents import Arrived, AskHeads, ColourByRole, SetAboveEven, SetBadges, SetText
+from attention_explorer.session.session import Session
+from attention_explorer.session.state import Document, HeadsAsked, State
+from attention_models.protocol.roles import HeadQuestion
+from attention_models.protocol.values import SiteRef
 from tests.explorer.session import answers
 
 SITE = SiteRef("decoder", 5)

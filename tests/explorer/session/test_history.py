@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from explorer.session.branches import Branches
-from explorer.session.history import CHARACTERS, MERGE_SECONDS, NODES, STEPS, History
-from explorer.session.state import Document, Selection
-from models.protocol.chat import Turn
-from models.protocol.values import SiteRef
+from attention_explorer.session.branches import Branches
+from attention_explorer.session.history import CHARACTERS, MERGE_SECONDS, NODES, STEPS, History
+from attention_explorer.session.state import Document, Selection
+from attention_models.protocol.chat import Turn
+from attention_models.protocol.values import SiteRef
 
 
 class Clock:

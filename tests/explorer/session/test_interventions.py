@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from explorer.session.effects import effects
-from explorer.session.intents import (
+from attention_explorer.session.effects import effects
+from attention_explorer.session.intents import (
     ClearInterventions,
     OpenCheckpoint,
     PaintCells,
@@ -18,13 +18,13 @@ from explorer.session.intents import (
     SetView,
     SwitchIntervention,
 )
-from explorer.session.session import Session
-from explorer.session.state import InterventionItem, State
-from models.protocol.interventions import Adapter, Intervention, Mask, Positions, Scale
-from models.protocol.loading import Loaded
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest, RerunRequest
-from models.protocol.values import AdapterInfo, SiteRef
+from attention_explorer.session.session import Session
+from attention_explorer.session.state import InterventionItem, State
+from attention_models.protocol.interventions import Adapter, Intervention, Mask, Positions, Scale
+from attention_models.protocol.loading import Loaded
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest, RerunRequest
+from attention_models.protocol.values import AdapterInfo, SiteRef
 from tests.explorer.session import answers
 
 SITE = SiteRef("decoder", 5)

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from explorer.session import lesson_files
-from explorer.session.kept import KeptState, Screen
-from explorer.session.lesson_drafts import STANDING, Draft, DraftAsk, Drafting, DraftStep, captured
-from explorer.session.lesson_files import LessonError
-from explorer.session.lessons import MOST_STEPS
-from explorer.session.shipped_lessons import shipped_lessons
-from explorer.session.state import CorpusChoice, Document
+from attention_explorer.session import lesson_files
+from attention_explorer.session.kept import KeptState, Screen
+from attention_explorer.session.lesson_drafts import STANDING, Draft, DraftAsk, Drafting, DraftStep, captured
+from attention_explorer.session.lesson_files import LessonError
+from attention_explorer.session.lessons import MOST_STEPS
+from attention_explorer.session.shipped_lessons import shipped_lessons
+from attention_explorer.session.state import CorpusChoice, Document
 
 STATE = KeptState(Document(text="Tom and Anna"), screen=Screen(("map",), ("map",), {"map": {}}))
 

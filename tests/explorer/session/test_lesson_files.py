@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from explorer.panels.registry import TITLES
-from explorer.session.figures import Figure
-from explorer.session.kept import KeptState, Screen
-from explorer.session.lesson_files import (
+from attention_explorer.panels.registry import TITLES
+from attention_explorer.session.figures import Figure
+from attention_explorer.session.kept import KeptState, Screen
+from attention_explorer.session.lesson_files import (
     LARGEST,
     LessonError,
     decode_file,
@@ -24,11 +24,11 @@ from explorer.session.lesson_files import (
     load,
     save,
 )
-from explorer.session.lessons import Ask, Lesson, OpenLesson, Option, Step
-from explorer.session.shipped_lessons import shipped_lessons
-from explorer.session.state import CorpusChoice, Document
-from explorer.window.lesson.mask_picture import CELLS, is_visible
-from models.protocol.facts import KINDS
+from attention_explorer.session.lessons import Ask, Lesson, OpenLesson, Option, Step
+from attention_explorer.session.shipped_lessons import shipped_lessons
+from attention_explorer.session.state import CorpusChoice, Document
+from attention_explorer.window.lesson.mask_picture import CELLS, is_visible
+from attention_models.protocol.facts import KINDS
 
 PANELS = tuple(TITLES)
 STEP = """[[step]]

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from explorer.session.intents import Arrived, Intent, Measure, OpenCheckpoint, SetText
-from explorer.session.state import State
-from models.protocol.loading import LoadRequest
-from models.protocol.quality import QualityRequest, QualityView
-from models.protocol.request import Progress, Request, Result
+from attention_explorer.session.intents import Arrived, Intent, Measure, OpenCheckpoint, SetText
+from attention_explorer.session.state import State
+from attention_models.protocol.loading import LoadRequest
+from attention_models.protocol.quality import QualityRequest, QualityView
+from attention_models.protocol.request import Progress, Request, Result
 from tests.explorer.session import answers
 from tests.explorer.session.answers import QUALITY as REQUEST
 from tests.explorer.session.answers import quality_view as view

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from explorer.session.arrivals import arrive
-from explorer.session.effects import effects
-from explorer.session.intents import SetChat, SetPair, SetSecond, SetText
-from explorer.session.reduce import reduce
-from explorer.session.state import Document, State
-from models.protocol.chat import Chat, Pair
-from models.protocol.request import Failure
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest
+from attention_explorer.session.arrivals import arrive
+from attention_explorer.session.effects import effects
+from attention_explorer.session.intents import SetChat, SetPair, SetSecond, SetText
+from attention_explorer.session.reduce import reduce
+from attention_explorer.session.state import Document, State
+from attention_models.protocol.chat import Chat, Pair
+from attention_models.protocol.request import Failure
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest
 from tests.explorer.session import answers
 
 

@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from explorer.session.effects import effects, initial_requests
-from explorer.session.intents import Arrived, Busy, Intent, OpenCheckpoint, Place, SelectCell, SetText
-from explorer.session.state import Document, Notice, State
-from models.protocol.export import ExportRequest
-from models.protocol.head import HeadRequest
-from models.protocol.loading import LoadRequest
-from models.protocol.request import Failure
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest
-from models.protocol.values import BEST, Placement, SiteRef
+from attention_explorer.session.effects import effects, initial_requests
+from attention_explorer.session.intents import Arrived, Busy, Intent, OpenCheckpoint, Place, SelectCell, SetText
+from attention_explorer.session.state import Document, Notice, State
+from attention_models.protocol.export import ExportRequest
+from attention_models.protocol.head import HeadRequest
+from attention_models.protocol.loading import LoadRequest
+from attention_models.protocol.request import Failure
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest
+from attention_models.protocol.values import BEST, Placement, SiteRef
 from tests.explorer.session import answers
 from tests.explorer.session.answers import after
 

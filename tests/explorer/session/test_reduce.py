@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from explorer.session.intents import (
+from attention_explorer.session.intents import (
     AskSamples,
     AskStep,
     Busy,
@@ -31,17 +31,17 @@ from explorer.session.intents import (
     SwapStates,
     SwitchIntervention,
 )
-from explorer.session.reduce import reduce
-from explorer.session.state import Document, Notice, Selection, State
-from explorer.session.view_options import ViewOptions
-from explorer.session.writing import TEXTS_KEPT
-from models.protocol.cell import CellRequest
-from models.protocol.decoding import DecodeStepRequest
-from models.protocol.export import ExportRequest
-from models.protocol.loading import LoadRequest
-from models.protocol.running import ForwardRequest
-from models.protocol.trust import TrustReport
-from models.protocol.values import SiteRef
+from attention_explorer.session.reduce import reduce
+from attention_explorer.session.state import Document, Notice, Selection, State
+from attention_explorer.session.view_options import ViewOptions
+from attention_explorer.session.writing import TEXTS_KEPT
+from attention_models.protocol.cell import CellRequest
+from attention_models.protocol.decoding import DecodeStepRequest
+from attention_models.protocol.export import ExportRequest
+from attention_models.protocol.loading import LoadRequest
+from attention_models.protocol.running import ForwardRequest
+from attention_models.protocol.trust import TrustReport
+from attention_models.protocol.values import SiteRef
 from tests.explorer.session import answers
 from tests.explorer.session.answers import after
 from tests.explorer.session.strategies import intents

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from explorer.session.branches import MOST_NODES, ROOT, Branches
-from explorer.session.intents import (
+from attention_explorer.session.branches import MOST_NODES, ROOT, Branches
+from attention_explorer.session.intents import (
     Arrived,
     AskSamples,
     AskStep,
@@ -30,25 +30,25 @@ from explorer.session.intents import (
     Train,
     TrainingTold,
 )
-from explorer.session.live import Live
-from explorer.session.session import Session
-from explorer.session.state import Document, Notice, State
-from explorer.session.writing import TEXTS_KEPT
-from models.protocol.atlas import AtlasRequest
-from models.protocol.corpus import CorpusQuestion, CorpusRequest
-from models.protocol.decoding import DecodeStepRequest
-from models.protocol.decoding_settings import DecodeSettings
-from models.protocol.head import HeadRequest
-from models.protocol.interventions import Scale
-from models.protocol.loading import LoadRequest
-from models.protocol.request import Failure, Request
-from models.protocol.roles import RolesRequest
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest, Ran
-from models.protocol.training_messages import Asked, Failed
-from models.protocol.trust import TrustRequest
-from models.protocol.two_runs import OtherRun, TwoRunsRequest
-from models.protocol.values import SeenPicture, SiteRef
+from attention_explorer.session.live import Live
+from attention_explorer.session.session import Session
+from attention_explorer.session.state import Document, Notice, State
+from attention_explorer.session.writing import TEXTS_KEPT
+from attention_models.protocol.atlas import AtlasRequest
+from attention_models.protocol.corpus import CorpusQuestion, CorpusRequest
+from attention_models.protocol.decoding import DecodeStepRequest
+from attention_models.protocol.decoding_settings import DecodeSettings
+from attention_models.protocol.head import HeadRequest
+from attention_models.protocol.interventions import Scale
+from attention_models.protocol.loading import LoadRequest
+from attention_models.protocol.request import Failure, Request
+from attention_models.protocol.roles import RolesRequest
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.training_messages import Asked, Failed
+from attention_models.protocol.trust import TrustRequest
+from attention_models.protocol.two_runs import OtherRun, TwoRunsRequest
+from attention_models.protocol.values import SeenPicture, SiteRef
 from tests.explorer.session import answers
 from tests.explorer.session.strategies import intents
 

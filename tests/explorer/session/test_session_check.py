@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from explorer.session.kept import Kept, KeptState, SessionFile, WhatWasRead
-from explorer.session.session_check import checked, with_files
-from explorer.session.state import Compared, CorpusChoice, Document
-from models.protocol.work import never
+from attention_explorer.session.kept import Kept, KeptState, SessionFile, WhatWasRead
+from attention_explorer.session.session_check import checked, with_files
+from attention_explorer.session.state import Compared, CorpusChoice, Document
+from attention_models.protocol.work import never
 
 
 @pytest.fixture

@@ -13,15 +13,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer.session.kept import SHORT_TEXT as PREFIX
-from explorer.session.kept import KeptState, Screen, is_short_text
-from explorer.session.short_texts import MOST_CHARACTERS, decode, encode, for_this_window
-from explorer.session.state import BatchText, Document, InterventionItem, Selection
-from explorer.session.view_options import ViewOptions
-from models.protocol.chat import Turn
-from models.protocol.interventions import Mask, Positions, Scale
-from models.protocol.skip import Skip
-from models.protocol.values import Placement, SiteRef
+from attention_explorer.session.kept import SHORT_TEXT as PREFIX
+from attention_explorer.session.kept import KeptState, Screen, is_short_text
+from attention_explorer.session.short_texts import MOST_CHARACTERS, decode, encode, for_this_window
+from attention_explorer.session.state import BatchText, Document, InterventionItem, Selection
+from attention_explorer.session.view_options import ViewOptions
+from attention_models.protocol.chat import Turn
+from attention_models.protocol.interventions import Mask, Positions, Scale
+from attention_models.protocol.skip import Skip
+from attention_models.protocol.values import Placement, SiteRef
 
 SITE = SiteRef("decoder", 5)
 LESSON = Document(

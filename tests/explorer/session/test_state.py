@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from explorer.session.results import Results
-from explorer.session.state import Document, Selection, State, clamped
-from models.protocol.running import Ran
-from models.protocol.values import Site, SiteRef
+from attention_explorer.session.results import Results
+from attention_explorer.session.state import Document, Selection, State, clamped
+from attention_models.protocol.running import Ran
+from attention_models.protocol.values import Site, SiteRef
 from tests.explorer.session import answers
 
 FIRST = SiteRef("decoder", 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from explorer.session.statements import statement
+from attention_explorer.session.statements import statement
 
 FIGURES: dict[str, float | str] = {"p": 0.25, "q": 0.5, "says": "Tom"}
 

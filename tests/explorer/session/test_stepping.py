@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from explorer.session.effects import effects
-from explorer.session.intents import (
+from attention_explorer.session.effects import effects
+from attention_explorer.session.intents import (
     Arrived,
     FollowTraining,
     GoToStep,
@@ -18,18 +18,18 @@ from explorer.session.intents import (
     SetText,
     SnapshotsFound,
 )
-from explorer.session.session import Session
-from explorer.session.state import State
-from explorer.session.training import TrainingState
-from models.protocol.head import HeadRequest
-from models.protocol.loading import Loaded, LoadRequest
-from models.protocol.request import Failure
-from models.protocol.roles import RolesRequest, RolesView
-from models.protocol.running import ForwardRequest, Ran
-from models.protocol.stepping import Stepped, StepRequest
-from models.protocol.training_messages import Asked
-from models.protocol.trust import TrustRequest
-from models.protocol.values import SiteRef, TrainingSteps
+from attention_explorer.session.session import Session
+from attention_explorer.session.state import State
+from attention_explorer.session.training import TrainingState
+from attention_models.protocol.head import HeadRequest
+from attention_models.protocol.loading import Loaded, LoadRequest
+from attention_models.protocol.request import Failure
+from attention_models.protocol.roles import RolesRequest, RolesView
+from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.stepping import Stepped, StepRequest
+from attention_models.protocol.training_messages import Asked
+from attention_models.protocol.trust import TrustRequest
+from attention_models.protocol.values import SiteRef, TrainingSteps
 from tests.explorer.session import answers
 from tests.explorer.session.answers import after
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from explorer.session.intents import Arrived, OpenCheckpoint, SayInTurn, SetChat, SetText, SetTurns
-from explorer.session.reduce import reduce
-from explorer.session.session import Session
-from explorer.session.state import Document, Notice, State
-from models.protocol.chat import MOST_TURNS, Chat, Turn
-from models.protocol.prompt import Prompt
-from models.protocol.request import Failure
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest
+from attention_explorer.session.intents import Arrived, OpenCheckpoint, SayInTurn, SetChat, SetText, SetTurns
+from attention_explorer.session.reduce import reduce
+from attention_explorer.session.session import Session
+from attention_explorer.session.state import Document, Notice, State
+from attention_models.protocol.chat import MOST_TURNS, Chat, Turn
+from attention_models.protocol.prompt import Prompt
+from attention_models.protocol.request import Failure
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest
 from tests.explorer.session import answers
 
 TURNS = (Turn("system", "Be brief."), Turn("user", "Who is Tom?"), Turn("assistant", "A boy."))

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from explorer.session.arrivals import arrive
-from explorer.session.effects import effects
-from explorer.session.intents import (
+from attention_explorer.session.arrivals import arrive
+from attention_explorer.session.effects import effects
+from attention_explorer.session.intents import (
     AddTexts,
     Intent,
     KeepShownText,
@@ -20,16 +20,16 @@ from explorer.session.intents import (
     SetText,
     ShowText,
 )
-from explorer.session.reduce import reduce
-from explorer.session.session import Session
-from explorer.session.state import BatchText, Document, State
-from explorer.session.texts import texts_of
-from models.protocol.batch import MOST_TEXTS, Batch
-from models.protocol.chat import Chat, Pair
-from models.protocol.loading import Loaded
-from models.protocol.request import Failure
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest
+from attention_explorer.session.reduce import reduce
+from attention_explorer.session.session import Session
+from attention_explorer.session.state import BatchText, Document, State
+from attention_explorer.session.texts import texts_of
+from attention_models.protocol.batch import MOST_TEXTS, Batch
+from attention_models.protocol.chat import Chat, Pair
+from attention_models.protocol.loading import Loaded
+from attention_models.protocol.request import Failure
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest
 from tests.explorer.session import answers
 
 TEXT = "Tom ran."

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from explorer.panels.registry import TITLES
-from explorer.session.tours import decode, figures_in, first_tour
-from models.files.catalogue import SHIPPED
+from attention_explorer.panels.registry import TITLES
+from attention_explorer.session.tours import decode, figures_in, first_tour
+from attention_models.files.catalogue import SHIPPED
 
 STEP = '[[step]]\ntitle = "A"\nsay = "Click."\ndone = "There: {weight}."\npoint = "token"\nact = { query = "to" }\n'
 GOOD = f'title = "Tour"\nend = "Over."\n[states.story]\ntext = "Tom"\n{STEP}needs = "story"\n'

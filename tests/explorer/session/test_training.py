@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from explorer.session.intents import SetText, TellTraining, Train, TrainingTold
-from explorer.session.reduce import reduce
-from explorer.session.session import Session
-from explorer.session.state import Notice, State
-from explorer.session.training import MOST_POINTS, Curves, TrainingState
-from models.protocol.training_messages import (
+from attention_explorer.session.intents import SetText, TellTraining, Train, TrainingTold
+from attention_explorer.session.reduce import reduce
+from attention_explorer.session.session import Session
+from attention_explorer.session.state import Notice, State
+from attention_explorer.session.training import MOST_POINTS, Curves, TrainingState
+from attention_models.protocol.training_messages import (
     Asked,
     Began,
     Dissect,
@@ -31,8 +31,8 @@ from models.protocol.training_messages import (
     SnapshotWritten,
     TrainingPoint,
 )
-from models.training.dissection import dissect
-from models.training.experiment import experiment
+from attention_models.training.dissection import dissect
+from attention_models.training.experiment import experiment
 
 ASKED = Asked("reverse:10")
 BEGAN = Began("/private/training/1", "write the letters backwards", "hqbd", 1000)

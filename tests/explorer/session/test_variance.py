@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from explorer.session.state import State
-from models.protocol.values import SiteRef
-from models.protocol.variance import HeadScores, VarianceRequest, VarianceView
-from models.views.variance import measure
+from attention_explorer.session.state import State
+from attention_models.protocol.values import SiteRef
+from attention_models.protocol.variance import HeadScores, VarianceRequest, VarianceView
+from attention_models.views.variance import measure
 from tests.explorer.session import answers
 
 EXPERIMENT = measure(1, 4, 1.0, 0)

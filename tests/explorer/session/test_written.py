@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from explorer.session.intents import SetText, UseWritten
-from explorer.session.state import State
+from attention_explorer.session.intents import SetText, UseWritten
+from attention_explorer.session.state import State
 from tests.explorer.session.answers import TRANSLATING, after, loaded, ran, stepping, translation, translator
 
 OPEN = after(State(), loaded(), ran())

@@ -7,7 +7,7 @@ from PySide6.QtCore import QEvent, QPoint, QRectF, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
-from explorer.widgets.items_widget import ItemsWidget
+from attention_explorer.widgets.items_widget import ItemsWidget
 from tests.explorer.widgets.pointer import move_pointer
 
 Key = Qt.Key

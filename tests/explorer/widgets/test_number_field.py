@@ -9,7 +9,7 @@ from PySide6.QtCore import QCoreApplication, QEvent, QLocale, Qt
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QWidget
 
-from explorer.widgets.number_field import NumberField, RealBox, WholeBox, read_real, read_whole
+from attention_explorer.widgets.number_field import NumberField, RealBox, WholeBox, read_real, read_whole
 
 LOCALES = ("C", "de_DE", "tr_TR", "ar_EG", "fa_IR", "hi_IN")
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer.widgets.number_text import (
+from attention_explorer.widgets.number_text import (
     MINUS,
     nice_ticks,
     percent_text,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from explorer.widgets.paired_bars import PairedBars, PairedRow
+from attention_explorer.widgets.paired_bars import PairedBars, PairedRow
 
 ROWS = (PairedRow("␣Tom", 0.68, 0.34, "68.0 %", "34.0 %"), PairedRow("␣Ben", 0.0, 1.0, "0.0 %", "100.0 %"))
 

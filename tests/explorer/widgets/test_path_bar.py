@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import Qt
 
-from explorer.theme import DARK
-from explorer.widgets.path_bar import PathBar
+from attention_explorer.theme import DARK
+from attention_explorer.widgets.path_bar import PathBar
 from tests.explorer.widgets.pictures import rendered
 
 STEPS = [(label, f"tip of {label}") for label in ("story-gpt", "block 5", "attention", "head 5", "cell to, Tom")]

@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from explorer.widgets.step_slider import StepSlider
+from attention_explorer.widgets.step_slider import StepSlider
 
 STEPS = (20, 40, 1200)
 

@@ -7,7 +7,15 @@ from typing import cast
 import pytest
 from PySide6.QtGui import QFont, QTextLayout
 
-from explorer.widgets.token_text import apart, byte_note, in_and_out, in_lines, isolated, piece_note, shortened
+from attention_explorer.widgets.token_text import (
+    apart,
+    byte_note,
+    in_and_out,
+    in_lines,
+    isolated,
+    piece_note,
+    shortened,
+)
 
 
 def test_a_word_of_thousands_of_letters_is_cut():

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import Qt
 
-from explorer.theme import LIGHT
-from explorer.widgets.weight_table import WeightCell, WeightRow, WeightTable
+from attention_explorer.theme import LIGHT
+from attention_explorer.widgets.weight_table import WeightCell, WeightRow, WeightTable
 from tests.explorer.widgets.pictures import rendered
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from PySide6.QtWidgets import QApplication
 
-from explorer.window.window import MainWindow
+from attention_explorer.window.window import MainWindow
 from tests.explorer.real_window import back_to_start, opened_window
 
 

@@ -9,17 +9,17 @@ from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QTabBar
 
-from explorer.panels.base import Panel
-from explorer.panels.head_map.panel import HeadMapPanel
-from explorer.panels.mask_scale.panel import MaskScalePanel
-from explorer.panels.next_token.panel import NextTokenPanel
-from explorer.panels.registry import TITLES
-from explorer.panels.variance.panel import VariancePanel
-from explorer.session.intents import SelectKey, SetText, SetView
-from explorer.session.state import State
-from explorer.settings import Settings
-from explorer.widgets.callout import Callout
-from explorer.window.window import MainWindow
+from attention_explorer.panels.base import Panel
+from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.panels.mask_scale.panel import MaskScalePanel
+from attention_explorer.panels.next_token.panel import NextTokenPanel
+from attention_explorer.panels.registry import TITLES
+from attention_explorer.panels.variance.panel import VariancePanel
+from attention_explorer.session.intents import SelectKey, SetText, SetView
+from attention_explorer.session.state import State
+from attention_explorer.settings import Settings
+from attention_explorer.widgets.callout import Callout
+from attention_explorer.window.window import MainWindow
 from tests.explorer.real_window import click, destroy, look_put_back, panel_of, press, settle, wait_until
 from tests.explorer.silent import SilentSession, shown
 
@@ -179,7 +179,7 @@ def test_the_keyboard_goes_to_what_a_panel_is_about_and_not_to_its_button(window
 @pytest.mark.parametrize("name", TITLES)
 def test_it_speaks_before_anything_has_run(qtbot, name):
     """Nothing is open, and nothing answers."""
-    from explorer.panels.registry import BUILT_IN, load
+    from attention_explorer.panels.registry import BUILT_IN, load
 
     kind = load(next(point for point in BUILT_IN if point.name == name))
     panel = shown(qtbot, kind, SilentSession(State()))

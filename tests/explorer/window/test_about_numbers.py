@@ -11,19 +11,19 @@ import numpy as np
 import pytest
 from PySide6.QtWidgets import QApplication
 
-from explorer.panels.cell.panel import CellPanel
-from explorer.panels.decoding.panel import DecodingPanel
-from explorer.panels.flow.panel import FlowPanel
-from explorer.panels.lookup.panel import LookupPanel
-from explorer.panels.positions.panel import PositionsPanel
-from explorer.panels.registry import TITLES
-from explorer.panels.variance.panel import VariancePanel
-from explorer.session.intents import PutIntervention, SetView
-from explorer.widgets.number_text import percent_text, value_text
-from explorer.window.window import MainWindow
-from models.protocol.flow import FlowView
-from models.protocol.interventions import Scale
-from models.protocol.values import site_tokens
+from attention_explorer.panels.cell.panel import CellPanel
+from attention_explorer.panels.decoding.panel import DecodingPanel
+from attention_explorer.panels.flow.panel import FlowPanel
+from attention_explorer.panels.lookup.panel import LookupPanel
+from attention_explorer.panels.positions.panel import PositionsPanel
+from attention_explorer.panels.registry import TITLES
+from attention_explorer.panels.variance.panel import VariancePanel
+from attention_explorer.session.intents import PutIntervention, SetView
+from attention_explorer.widgets.number_text import percent_text, value_text
+from attention_explorer.window.window import MainWindow
+from attention_models.protocol.flow import FlowView
+from attention_models.protocol.interventions import Scale
+from attention_models.protocol.values import site_tokens
 from tests.explorer.independent import Facts, bits_of, facts_of, softmax
 from tests.explorer.real_window import opened_window, panel_of, settle, wait_until
 

@@ -12,16 +12,16 @@ from pathlib import Path
 import pytest
 from PySide6.QtWidgets import QApplication, QMenu
 
-from explorer import autosaves
-from explorer.autosaves import autosave_folder, left_behind
-from explorer.session import attn
-from explorer.session.intents import SelectCell, SetText
-from explorer.session.kept import Kept, KeptState, SessionFile
-from explorer.session.state import Document, State
-from explorer.settings import Settings, load
-from explorer.window.autosave import Autosave
-from explorer.window.window import MainWindow
-from models.protocol.request import Failure, Request, Result
+from attention_explorer import autosaves
+from attention_explorer.autosaves import autosave_folder, left_behind
+from attention_explorer.session import attn
+from attention_explorer.session.intents import SelectCell, SetText
+from attention_explorer.session.kept import Kept, KeptState, SessionFile
+from attention_explorer.session.state import Document, State
+from attention_explorer.settings import Settings, load
+from attention_explorer.window.autosave import Autosave
+from attention_explorer.window.window import MainWindow
+from attention_models.protocol.request import Failure, Request, Result
 from tests.explorer.real_window import destroy, look_put_back, wait_until
 
 

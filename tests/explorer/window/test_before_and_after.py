@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 import torch
 
-import models
-from explorer.panels.next_token.panel import NextTokenPanel
-from explorer.session.intents import ClearInterventions, PutIntervention
-from explorer.widgets.number_text import percent_text
-from explorer.window.window import MainWindow
-from models.protocol.interventions import Scale
+import attention_models as models
+from attention_explorer.panels.next_token.panel import NextTokenPanel
+from attention_explorer.session.intents import ClearInterventions, PutIntervention
+from attention_explorer.widgets.number_text import percent_text
+from attention_explorer.window.window import MainWindow
+from attention_models.protocol.interventions import Scale
 from tests.explorer.real_window import EXAMPLE, panel_of, picture, settle
 from tests.models import tiny
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from explorer.session.intents import Arrived
-from explorer.session.state import State
-from explorer.window.device_menu import DeviceMenu
-from models.protocol.loading import DevicesRequest, DevicesView, LoadRequest
-from models.protocol.request import Request
-from models.protocol.values import DeviceInfo, Placement
+from attention_explorer.session.intents import Arrived
+from attention_explorer.session.state import State
+from attention_explorer.window.device_menu import DeviceMenu
+from attention_models.protocol.loading import DevicesRequest, DevicesView, LoadRequest
+from attention_models.protocol.request import Request
+from attention_models.protocol.values import DeviceInfo, Placement
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession
 

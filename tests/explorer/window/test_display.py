@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import qInstallMessageHandler, qWarning
 
-from explorer.window.display import NO_FONT, WITHOUT_WINDOW, qt_messages_logged, why_unreadable
+from attention_explorer.window.display import NO_FONT, WITHOUT_WINDOW, qt_messages_logged, why_unreadable
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -21,7 +21,7 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
     """The command where no display is but the one that `environment` names."""
     kept = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY")}
     return subprocess.run(
-        [sys.executable, "-m", "explorer", *arguments],
+        [sys.executable, "-m", "attention_explorer", *arguments],
         cwd=ROOT,
         env=kept | {"QT_QPA_PLATFORM": ""} | environment,
         capture_output=True,

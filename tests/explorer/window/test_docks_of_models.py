@@ -7,8 +7,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
-from explorer.panels.quality.panel import QualityPanel
-from explorer.session.intents import OpenCheckpoint
+from attention_explorer.panels.quality.panel import QualityPanel
+from attention_explorer.session.intents import OpenCheckpoint
 from tests.explorer.real_window import click, opened_window, panel_of, settle, wait_until
 
 KINDS = ["story-gpt", "story-bert", "story-next", "en-es", "recurrent-en-es-bottleneck", "dates-luong", "vit-quickdraw"]

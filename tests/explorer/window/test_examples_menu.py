@@ -9,9 +9,9 @@ from PySide6.QtCore import Qt, QTimer
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMenu
 
-from explorer.panels.next_token.panel import NextTokenPanel
-from explorer.session.examples import examples_of
-from explorer.window.window import MainWindow
+from attention_explorer.panels.next_token.panel import NextTokenPanel
+from attention_explorer.session.examples import examples_of
+from attention_explorer.window.window import MainWindow
 from tests.explorer.real_window import opened_window, panel_of, settle, wait_until
 
 pytestmark = pytest.mark.qt_log_ignore("This plugin does not support", extend=True)  # no keyboard for a menu offscreen

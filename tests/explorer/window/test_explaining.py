@@ -10,14 +10,14 @@ from PySide6.QtGui import QHelpEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QTabBar, QToolTip, QWidget
 
-from explorer.glossary import glossary
-from explorer.panels.cell.panel import CellPanel
-from explorer.panels.head_map.panel import HeadMapPanel
-from explorer.panels.next_token.panel import NextTokenPanel
-from explorer.panels.variance.panel import VariancePanel
-from explorer.window import explaining
-from explorer.window.explaining import tooltip
-from explorer.window.glossary import GlossaryWindow, page_of
+from attention_explorer.glossary import glossary
+from attention_explorer.panels.cell.panel import CellPanel
+from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.panels.next_token.panel import NextTokenPanel
+from attention_explorer.panels.variance.panel import VariancePanel
+from attention_explorer.window import explaining
+from attention_explorer.window.explaining import tooltip
+from attention_explorer.window.glossary import GlossaryWindow, page_of
 from tests.explorer.real_window import panel_of, press, settle, wait_until
 
 

@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtWidgets import QApplication
 
-from explorer.window.faults import Faults
+from attention_explorer.window.faults import Faults
 
 
 class Emitter(QObject):

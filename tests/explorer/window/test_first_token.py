@@ -6,11 +6,11 @@ from PySide6.QtCore import QPointF
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
-from explorer.panels.cell.panel import CellPanel
-from explorer.panels.head_map.panel import HeadMapPanel
-from explorer.session.intents import SelectHead
-from models import open_checkpoint
-from models.protocol.values import SiteRef
+from attention_explorer.panels.cell.panel import CellPanel
+from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.session.intents import SelectHead
+from attention_models import open_checkpoint
+from attention_models.protocol.values import SiteRef
 from tests.explorer.real_window import click_cell, opened_window, panel_of, settle
 from tests.models import tiny
 from tests.models.eager import attentions

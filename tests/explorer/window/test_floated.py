@@ -9,10 +9,10 @@ from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDockWidget, QWidget
 
-from explorer import settings as remembered
-from explorer.session.state import State
-from explorer.settings import Floated, Settings
-from explorer.window.window import MainWindow
+from attention_explorer import settings as remembered
+from attention_explorer.session.state import State
+from attention_explorer.settings import Floated, Settings
+from attention_explorer.window.window import MainWindow
 from tests.explorer.real_window import START, destroy, look_put_back, wait_until
 
 pytestmark = pytest.mark.x

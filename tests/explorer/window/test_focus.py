@@ -7,14 +7,14 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction, QImage, QShortcut
 from PySide6.QtWidgets import QApplication, QPushButton, QWidget
 
-from explorer.panels.head_map.panel import HeadMapPanel
-from explorer.panels.input.panel import InputPanel
-from explorer.panels.mask_scale.panel import MaskScalePanel
-from explorer.session.intents import ClearInterventions, PutIntervention
-from explorer.theme import DARK, LIGHT, Theme, stylesheet
-from explorer.widgets.card import Card
-from explorer.window.window import MainWindow
-from models.protocol.interventions import Scale
+from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.panels.input.panel import InputPanel
+from attention_explorer.panels.mask_scale.panel import MaskScalePanel
+from attention_explorer.session.intents import ClearInterventions, PutIntervention
+from attention_explorer.theme import DARK, LIGHT, Theme, stylesheet
+from attention_explorer.widgets.card import Card
+from attention_explorer.window.window import MainWindow
+from attention_models.protocol.interventions import Scale
 from tests.explorer.real_window import click, panel_of, press, settle
 
 MOST_STOPS = 60

@@ -9,9 +9,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QDialog, QPushButton, QTextBrowser, QWidget
 
-from explorer import licences
-from explorer.version import __version__
-from explorer.window.help import show_about
+from attention_explorer import licences
+from attention_explorer.version import __version__
+from attention_explorer.window.help import show_about
 
 
 def page_of(dialog: QDialog) -> str:

@@ -11,17 +11,17 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
-from explorer.panels.flow.model_scene import NOWHERE
-from explorer.panels.head_map.panel import HeadMapPanel
-from explorer.panels.input.shown_row import shown_row
-from explorer.session.hover import NOTHING
-from explorer.session.intents import OpenCheckpoint, SelectCell, SelectHead, SetText
-from explorer.widgets.cells_widget import CellsWidget
-from explorer.widgets.items_widget import ItemsWidget
-from explorer.widgets.path_bar import PathBar
-from explorer.widgets.themed import ThemedWidget
-from explorer.window.window import MainWindow
-from models.protocol.values import SiteRef
+from attention_explorer.panels.flow.model_scene import NOWHERE
+from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.panels.input.shown_row import shown_row
+from attention_explorer.session.hover import NOTHING
+from attention_explorer.session.intents import OpenCheckpoint, SelectCell, SelectHead, SetText
+from attention_explorer.widgets.cells_widget import CellsWidget
+from attention_explorer.widgets.items_widget import ItemsWidget
+from attention_explorer.widgets.path_bar import PathBar
+from attention_explorer.widgets.themed import ThemedWidget
+from attention_explorer.window.window import MainWindow
+from attention_models.protocol.values import SiteRef
 from tests.explorer.lessons import BEGINNING
 from tests.explorer.real_window import back_to_start, key, opened_window, panel_of, settle, wait_until
 

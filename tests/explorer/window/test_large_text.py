@@ -8,11 +8,11 @@ from PySide6.QtGui import QFontMetricsF
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QComboBox, QScrollBar, QWidget
 
-from explorer.panels.decoding.panel import DecodingPanel
-from explorer.panels.flow.panel import FlowPanel
-from explorer.panels.head_map.panel import HeadMapPanel
-from explorer.window.docks import Arrangement
-from explorer.window.window import MainWindow
+from attention_explorer.panels.decoding.panel import DecodingPanel
+from attention_explorer.panels.flow.panel import FlowPanel
+from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.window.docks import Arrangement
+from attention_explorer.window.window import MainWindow
 from tests.explorer.real_window import EXAMPLE, click, opened_window, panel_of, settle, wait_until
 
 

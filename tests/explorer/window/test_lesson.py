@@ -13,21 +13,21 @@ from PySide6.QtGui import QMouseEvent, QShortcut
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QPushButton, QWidget
 
-from explorer.panels.head_map.panel import HeadMapPanel
-from explorer.session import lesson_files
-from explorer.session.intents import SetText
-from explorer.session.lessons import OpenLesson
-from explorer.session.shipped_lessons import shipped_lessons
-from explorer.window.lesson.cell_cover import KeyCover, RowCover
-from explorer.window.lesson.column import LessonColumn
-from explorer.window.lesson.cover import Cover
-from explorer.window.lesson.covers import Covers
-from explorer.window.lesson.guide import LessonGuide
-from explorer.window.lesson.option_button import OptionButton
-from explorer.window.tour.ring import Ring
-from explorer.window.window import MainWindow
-from models.protocol.facts import places_in
-from models.protocol.values import SiteRef
+from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.session import lesson_files
+from attention_explorer.session.intents import SetText
+from attention_explorer.session.lessons import OpenLesson
+from attention_explorer.session.shipped_lessons import shipped_lessons
+from attention_explorer.window.lesson.cell_cover import KeyCover, RowCover
+from attention_explorer.window.lesson.column import LessonColumn
+from attention_explorer.window.lesson.cover import Cover
+from attention_explorer.window.lesson.covers import Covers
+from attention_explorer.window.lesson.guide import LessonGuide
+from attention_explorer.window.lesson.option_button import OptionButton
+from attention_explorer.window.tour.ring import Ring
+from attention_explorer.window.window import MainWindow
+from attention_models.protocol.facts import places_in
+from attention_models.protocol.values import SiteRef
 from tests.explorer.lessons import BEGINNING
 from tests.explorer.real_window import (
     EXAMPLE,
@@ -274,7 +274,7 @@ def test_a_number_and_options_are_scored_by_the_model(window: MainWindow, tmp_pa
     guide.go_to(4)
     assert "1 of 2" in guide.column.text.toPlainText()
     target = tmp_path / "answers.csv"
-    monkeypatch.setattr("explorer.window.lesson.lessons.ask_where_to_save", lambda *_: target)
+    monkeypatch.setattr("attention_explorer.window.lesson.lessons.ask_where_to_save", lambda *_: target)
     window.menus["save_answers"].trigger()
     lines = target.read_text().splitlines()
     assert len(lines) == 3

@@ -8,14 +8,14 @@ from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMenu
 
-from explorer.panels.decoding.panel import DecodingPanel
-from explorer.panels.flow.panel import FlowPanel
-from explorer.panels.head_map.panel import HeadMapPanel
-from explorer.panels.mask_scale.panel import MaskScalePanel
-from explorer.session.intents import SetView
-from explorer.session.view_options import ViewOptions
-from explorer.widgets.heat_map.heat_map import HeatMap
-from explorer.window.window import MainWindow
+from attention_explorer.panels.decoding.panel import DecodingPanel
+from attention_explorer.panels.flow.panel import FlowPanel
+from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.panels.mask_scale.panel import MaskScalePanel
+from attention_explorer.session.intents import SetView
+from attention_explorer.session.view_options import ViewOptions
+from attention_explorer.widgets.heat_map.heat_map import HeatMap
+from attention_explorer.window.window import MainWindow
 from tests.explorer.real_window import click, click_cell, panel_of, press, settle, wait_until
 from tests.explorer.widgets.pointer import move_pointer
 

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 import pytest
 from PySide6.QtWidgets import QWidget
 
-from explorer.panels.base import Panel
-from explorer.panels.mask_scale.panel import MaskScalePanel
-from explorer.panels.next_token.panel import NextTokenPanel
-from explorer.session.intents import ClearInterventions, PutIntervention, SetText
-from explorer.window.window import MainWindow
-from models.protocol.comparison import CompareView
-from models.protocol.interventions import Scale
-from models.views import long_comparison
+from attention_explorer.panels.base import Panel
+from attention_explorer.panels.mask_scale.panel import MaskScalePanel
+from attention_explorer.panels.next_token.panel import NextTokenPanel
+from attention_explorer.session.intents import ClearInterventions, PutIntervention, SetText
+from attention_explorer.window.window import MainWindow
+from attention_models.protocol.comparison import CompareView
+from attention_models.protocol.interventions import Scale
+from attention_models.views import long_comparison
 from tests.explorer.real_window import EXAMPLE, opened_window, panel_of, settle
 
 

@@ -7,8 +7,8 @@ from PySide6.QtCore import QCoreApplication, QEvent, QLocale, Qt
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QAbstractSpinBox, QLineEdit, QMenu, QWidget
 
-from explorer.panels.decoding.knobs import DecodeKnobs
-from explorer.widgets.number_field import NumberField, RealBox, WholeBox
+from attention_explorer.panels.decoding.knobs import DecodeKnobs
+from attention_explorer.widgets.number_field import NumberField, RealBox, WholeBox
 
 WORDS = {
     "Find a token",

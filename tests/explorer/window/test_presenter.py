@@ -10,10 +10,10 @@ from PySide6.QtGui import QColor, QFontMetricsF
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLineEdit
 
-from explorer.panels.head_map.panel import HeadMapPanel
-from explorer.session.intents import SetText
-from explorer.theme import LIGHT, contrast
-from explorer.window.window import MainWindow
+from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.session.intents import SetText
+from attention_explorer.theme import LIGHT, contrast
+from attention_explorer.window.window import MainWindow
 from tests.explorer.real_window import back_to_start, key, opened_window, panel_of, picture, press, settle, wait_until
 
 SIZES = [(1024, 768), (1280, 720), (1920, 1080)]

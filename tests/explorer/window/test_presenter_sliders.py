@@ -9,13 +9,13 @@ from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
-from explorer.panels.decoding.panel import DecodingPanel
-from explorer.panels.effects.panel import EffectsPanel
-from explorer.panels.effects.words_page import WordsPage
-from explorer.panels.lookup.panel import LookupPanel
-from explorer.panels.mask_scale.panel import MaskScalePanel
-from explorer.panels.variance.panel import VariancePanel
-from explorer.window.window import MainWindow
+from attention_explorer.panels.decoding.panel import DecodingPanel
+from attention_explorer.panels.effects.panel import EffectsPanel
+from attention_explorer.panels.effects.words_page import WordsPage
+from attention_explorer.panels.lookup.panel import LookupPanel
+from attention_explorer.panels.mask_scale.panel import MaskScalePanel
+from attention_explorer.panels.variance.panel import VariancePanel
+from attention_explorer.window.window import MainWindow
 from tests.explorer.real_window import back_to_start, opened_window, panel_of, press, settle, wait_until
 
 

@@ -9,12 +9,12 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
-from explorer.panels.decoding.panel import DecodingPanel
-from explorer.panels.decoding.transport import Transport
-from explorer.panels.lookup.step_bar import StepBar
-from explorer.widgets.path_bar import PathBar
-from explorer.widgets.segments import Segments
-from explorer.window.window import MainWindow
+from attention_explorer.panels.decoding.panel import DecodingPanel
+from attention_explorer.panels.decoding.transport import Transport
+from attention_explorer.panels.lookup.step_bar import StepBar
+from attention_explorer.widgets.path_bar import PathBar
+from attention_explorer.widgets.segments import Segments
+from attention_explorer.window.window import MainWindow
 from tests.explorer.drawn_text import Drawn, text_of_ours, text_on
 from tests.explorer.real_window import back_to_start, opened_window, panel_of, press, settle, wait_until
 

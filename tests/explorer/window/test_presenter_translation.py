@@ -9,10 +9,10 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
-from explorer.panels.head_map.panel import HeadMapPanel
-from explorer.session.intents import SelectHead, SetText
-from explorer.window.window import MainWindow
-from models.protocol.values import SiteRef
+from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.session.intents import SelectHead, SetText
+from attention_explorer.window.window import MainWindow
+from attention_models.protocol.values import SiteRef
 from tests.explorer.real_window import key, opened_window, panel_of, settle, wait_until
 
 pytestmark = pytest.mark.full

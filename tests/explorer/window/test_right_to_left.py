@@ -15,12 +15,12 @@ from PySide6.QtWidgets import QLabel, QLineEdit, QMenu, QPlainTextEdit, QTextEdi
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
-from explorer.panels.head_map.ask_menu import ask_menu
-from explorer.session.intents import PutIntervention, SelectCell
-from explorer.widgets.token_text import apart, isolated
-from explorer.window.window import MainWindow
-from models.protocol.interventions import Mask
-from models.protocol.values import SiteRef
+from attention_explorer.panels.head_map.ask_menu import ask_menu
+from attention_explorer.session.intents import PutIntervention, SelectCell
+from attention_explorer.widgets.token_text import apart, isolated
+from attention_explorer.window.window import MainWindow
+from attention_models.protocol.interventions import Mask
+from attention_models.protocol.values import SiteRef
 from tests.explorer.real_window import opened_window, settle
 from tests.models import tiny
 

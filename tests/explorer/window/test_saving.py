@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from PySide6.QtGui import QImage, QPixmap
 
-from explorer import settings
-from explorer.session.state import Document
-from explorer.settings import Settings
-from explorer.window.saving import save_picture
+from attention_explorer import settings
+from attention_explorer.session.state import Document
+from attention_explorer.settings import Settings
+from attention_explorer.window.saving import save_picture
 from tests.explorer import documents
 from tests.real_disks import Disk
 

@@ -9,15 +9,15 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 
-from explorer.panels.cell.panel import CellPanel
-from explorer.panels.head_atlas.panel import HeadAtlasPanel
-from explorer.panels.lookup.panel import LookupPanel
-from explorer.session.corpus import roles_view
-from explorer.session.intents import AskHeads, ColourByRole, SelectCell
-from explorer.widgets import asking
-from explorer.window.window import MainWindow
-from models.protocol.cell import CellView
-from models.protocol.roles import HeadQuestion, WhichHeadsView
+from attention_explorer.panels.cell.panel import CellPanel
+from attention_explorer.panels.head_atlas.panel import HeadAtlasPanel
+from attention_explorer.panels.lookup.panel import LookupPanel
+from attention_explorer.session.corpus import roles_view
+from attention_explorer.session.intents import AskHeads, ColourByRole, SelectCell
+from attention_explorer.widgets import asking
+from attention_explorer.window.window import MainWindow
+from attention_models.protocol.cell import CellView
+from attention_models.protocol.roles import HeadQuestion, WhichHeadsView
 from tests.explorer.real_window import panel_of, settle, wait_until
 from tests.explorer.script_window import script_of
 from tests.models.scripts.running import printed

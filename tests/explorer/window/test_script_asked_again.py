@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from PySide6.QtWidgets import QWidget
 
-from explorer.session.intents import OpenCheckpoint
-from explorer.session.state import Document, State
-from explorer.theme import LIGHT
-from explorer.window.script import ScriptWindow
-from models.protocol.prediction import PredictionRequest
-from models.protocol.scripts import ScriptRequest, ScriptView
-from models.protocol.training_messages import Asked
-from models.protocol.training_scripts import TrainingOnScreen
+from attention_explorer.session.intents import OpenCheckpoint
+from attention_explorer.session.state import Document, State
+from attention_explorer.theme import LIGHT
+from attention_explorer.window.script import ScriptWindow
+from attention_models.protocol.prediction import PredictionRequest
+from attention_models.protocol.scripts import ScriptRequest, ScriptView
+from attention_models.protocol.training_messages import Asked
+from attention_models.protocol.training_scripts import TrainingOnScreen
 from tests.explorer.session.answers import loaded
 from tests.explorer.silent import SilentSession
 

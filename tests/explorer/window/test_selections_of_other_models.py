@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 from PySide6.QtWidgets import QApplication
 
-from explorer.panels.head_atlas.panel import STACKS, HeadAtlasPanel
-from explorer.panels.head_map.panel import HeadMapPanel
-from explorer.session.intents import OpenCheckpoint, RestoreDocument
-from explorer.session.state import Document, Selection
-from explorer.session.view_options import ViewOptions
-from explorer.window.window import MainWindow
-from models.protocol.values import SiteRef, site_tokens
+from attention_explorer.panels.head_atlas.panel import STACKS, HeadAtlasPanel
+from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.session.intents import OpenCheckpoint, RestoreDocument
+from attention_explorer.session.state import Document, Selection
+from attention_explorer.session.view_options import ViewOptions
+from attention_explorer.window.window import MainWindow
+from attention_models.protocol.values import SiteRef, site_tokens
 from tests.explorer.real_window import opened_window, panel_of, settle
 
 pytestmark = pytest.mark.full

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from explorer.panels.head_map.panel import HeadMapPanel
-from explorer.session import attn, files
-from explorer.session.intents import ClearInterventions, PutIntervention, SelectCell, SetText, SetView
-from explorer.session.state import Document
-from explorer.widgets import asking
-from explorer.window.window import MainWindow
-from models.protocol.interventions import Mask, Scale
-from models.protocol.values import SiteRef
+from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.session import attn, files
+from attention_explorer.session.intents import ClearInterventions, PutIntervention, SelectCell, SetText, SetView
+from attention_explorer.session.state import Document
+from attention_explorer.widgets import asking
+from attention_explorer.window.window import MainWindow
+from attention_models.protocol.interventions import Mask, Scale
+from attention_models.protocol.values import SiteRef
 from tests.explorer.answering import answering, pressing
 from tests.explorer.real_window import EXAMPLE, panel_of, settle, wait_until
 
@@ -198,7 +198,7 @@ def test_a_brush_in_the_hand_is_not_remembered(window):
 
 
 def test_going_to_a_state_brings_its_screen_back(window, path):
-    from explorer.panels.positions.panel import PositionsPanel
+    from attention_explorer.panels.positions.panel import PositionsPanel
 
     positions = panel_of(window, PositionsPanel)
     window.dock_host.raise_panel("positions")

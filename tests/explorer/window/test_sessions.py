@@ -15,13 +15,13 @@ from PySide6.QtCore import QMimeData, QPoint, Qt, QUrl
 from PySide6.QtGui import QDropEvent
 from PySide6.QtWidgets import QMessageBox
 
-from explorer.session import attn
-from explorer.session.intents import OpenCheckpoint, SelectCell, SetPicture, SetText
-from explorer.session.kept import Kept
-from explorer.widgets import asking
-from explorer.window.checkpoint_question import CheckpointQuestion
-from explorer.window.window import MainWindow
-from models.files.catalogue import WEIGHTS
+from attention_explorer.session import attn
+from attention_explorer.session.intents import OpenCheckpoint, SelectCell, SetPicture, SetText
+from attention_explorer.session.kept import Kept
+from attention_explorer.widgets import asking
+from attention_explorer.window.checkpoint_question import CheckpointQuestion
+from attention_explorer.window.window import MainWindow
+from attention_models.files.catalogue import WEIGHTS
 from tests.explorer.real_window import EXAMPLE, settle, wait_until
 
 pytestmark = pytest.mark.x
@@ -186,8 +186,8 @@ def test_sessions_opened_lately_are_in_the_menu(window, saved, model):
 
 
 def test_a_long_text_of_a_file_is_a_sentence_at_once(window, tmp_path):
-    from explorer.session import files
-    from explorer.session.state import Document
+    from attention_explorer.session import files
+    from attention_explorer.session.state import Document
 
     path = tmp_path / "long.json"
     path.write_bytes(files.encode(Document(text="a" * 400_000)))

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from PySide6.QtWidgets import QApplication
 
-from explorer.session.intents import SetText, Show
-from explorer.window.window import MainWindow
-from models.engine.engine import Engine
-from models.protocol.atlas import AtlasRequest
-from models.protocol.head import HeadRequest
-from models.protocol.prediction import PredictionRequest
-from models.protocol.request import Request
-from models.protocol.running import ForwardRequest
+from attention_explorer.session.intents import SetText, Show
+from attention_explorer.window.window import MainWindow
+from attention_models.engine.engine import Engine
+from attention_models.protocol.atlas import AtlasRequest
+from attention_models.protocol.head import HeadRequest
+from attention_models.protocol.prediction import PredictionRequest
+from attention_models.protocol.request import Request
+from attention_models.protocol.running import ForwardRequest
 from tests.explorer.real_window import back_to_start, opened_window, settle, wait_until
 
 

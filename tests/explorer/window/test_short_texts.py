@@ -13,16 +13,16 @@ from PySide6.QtGui import QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
-from explorer.session.intents import PutIntervention, SelectCell, SetText, SetView
-from explorer.session.kept import KeptState
-from explorer.session.short_texts import decode, encode
-from explorer.session.state import Document, InterventionItem, State
-from explorer.settings import Settings
-from explorer.widgets import asking
-from explorer.window.code_sheet import QUIET
-from explorer.window.window import MainWindow
-from models.protocol.interventions import Scale
-from models.protocol.values import SiteRef
+from attention_explorer.session.intents import PutIntervention, SelectCell, SetText, SetView
+from attention_explorer.session.kept import KeptState
+from attention_explorer.session.short_texts import decode, encode
+from attention_explorer.session.state import Document, InterventionItem, State
+from attention_explorer.settings import Settings
+from attention_explorer.widgets import asking
+from attention_explorer.window.code_sheet import QUIET
+from attention_explorer.window.window import MainWindow
+from attention_models.protocol.interventions import Scale
+from attention_models.protocol.values import SiteRef
 from tests.explorer.real_window import START, destroy, look_put_back, press, settle, wait_until
 
 pytestmark = pytest.mark.x

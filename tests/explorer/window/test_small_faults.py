@@ -10,12 +10,12 @@ import torch
 import transformers
 from PySide6.QtWidgets import QApplication, QWidget
 
-from explorer.panels.decoding.panel import DecodingPanel
-from explorer.panels.head_atlas.panel import HeadAtlasPanel
-from explorer.panels.mask_scale.panel import MaskScalePanel
-from explorer.session.intents import SelectHead
-from models.files.catalogue import folder_of
-from models.protocol.values import SiteRef
+from attention_explorer.panels.decoding.panel import DecodingPanel
+from attention_explorer.panels.head_atlas.panel import HeadAtlasPanel
+from attention_explorer.panels.mask_scale.panel import MaskScalePanel
+from attention_explorer.session.intents import SelectHead
+from attention_models.files.catalogue import folder_of
+from attention_models.protocol.values import SiteRef
 from tests.explorer.real_window import opened_window, panel_of, settle
 from tests.models import tiny_vision
 

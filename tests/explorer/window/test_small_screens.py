@@ -6,13 +6,13 @@ import pytest
 from PySide6.QtCore import QSize
 from PySide6.QtWidgets import QApplication, QScrollArea, QWidget
 
-from explorer.chooser import dialog as dialogs
-from explorer.chooser.hub_client import HubClient
-from explorer.session.state import Document, State
-from explorer.settings import Settings
-from explorer.widgets import small_screens
-from explorer.window import shell
-from explorer.window.window import MainWindow
+from attention_explorer.chooser import dialog as dialogs
+from attention_explorer.chooser.hub_client import HubClient
+from attention_explorer.session.state import Document, State
+from attention_explorer.settings import Settings
+from attention_explorer.widgets import small_screens
+from attention_explorer.window import shell
+from attention_explorer.window.window import MainWindow
 from tests.explorer.real_window import destroy, look_put_back
 
 ROOM = QSize(640, 376)  # 1280 x 800 with a scale factor of 2, below a title bar

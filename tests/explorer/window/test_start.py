@@ -12,12 +12,12 @@ from PySide6.QtCore import QEvent, QObject, Qt, QTimer
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
-from explorer.panels.registry import BUILT_IN
-from explorer.session.state import Document, State
-from explorer.settings import Settings, load
-from explorer.window.contents import SEEN_FIRST
-from explorer.window.window import MainWindow
-from models.protocol.request import Failure, Request, Result
+from attention_explorer.panels.registry import BUILT_IN
+from attention_explorer.session.state import Document, State
+from attention_explorer.settings import Settings, load
+from attention_explorer.window.contents import SEEN_FIRST
+from attention_explorer.window.window import MainWindow
+from attention_models.protocol.request import Failure, Request, Result
 from tests.explorer.real_window import destroy, look_put_back, wait_until
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -30,10 +30,10 @@ ON_FIRST_USE = (
     "httpx2",
     "huggingface_hub",
     "PIL",
-    "explorer.chooser",
-    "explorer.session.files",
-    "explorer.window.help",
-    "explorer.window.saving",
+    "attention_explorer.chooser",
+    "attention_explorer.session.files",
+    "attention_explorer.window.help",
+    "attention_explorer.window.saving",
     *(point.module.removesuffix(".panel") for point in BUILT_IN if point.name not in SEEN_FIRST),
 )
 """Modules that nothing needs which is seen at first."""
@@ -42,20 +42,20 @@ WITH_CONTENTS = (
     "numpy",
     "logging.handlers",
     "importlib.metadata",
-    "explorer.language",
-    "explorer.compute",
-    "explorer.panels",
-    "explorer.session.session",
-    "explorer.window.contents",
-    "explorer.window.menus",
+    "attention_explorer.language",
+    "attention_explorer.compute",
+    "attention_explorer.panels",
+    "attention_explorer.session.session",
+    "attention_explorer.window.contents",
+    "attention_explorer.window.menus",
 )
 """Modules that the window's own first paint does not wait for."""
 
 PAINTED = """
 import json
 import sys
-from explorer import app
-from explorer.window import window
+from attention_explorer import app
+from attention_explorer.window import window
 
 class Watched(window.MainWindow):
     painted = ()
@@ -80,8 +80,8 @@ sys.exit(app.main(["--text", "Tom ran"]))
 
 UNFILLED = """
 import sys
-from explorer import app
-from explorer.window import window
+from attention_explorer import app
+from attention_explorer.window import window
 
 class Unfilled(window.MainWindow):
     def fill(self, state):
@@ -102,7 +102,7 @@ def test_the_window_is_painted_first_and_then_what_is_seen_in_it(tmp_path):
     ran = started(PAINTED, tmp_path)
     empty, filled, text, same_size = json.loads(ran.stdout)
     assert set(empty) & {*WITH_CONTENTS, *ON_FIRST_USE} == set()
-    assert {"explorer.panels.flow.panel", *WITH_CONTENTS} <= set(filled)
+    assert {"attention_explorer.panels.flow.panel", *WITH_CONTENTS} <= set(filled)
     assert set(filled) & set(ON_FIRST_USE) == set()
     assert text == "Tom ran"
     assert same_size

@@ -15,22 +15,22 @@ from pathlib import Path
 import pytest
 from PySide6.QtWidgets import QApplication, QLabel, QPushButton
 
-from explorer.glossary import glossary
-from explorer.panels.decoding.panel import DecodingPanel
-from explorer.panels.lookup.entries import ENTRIES
-from explorer.panels.lookup.panel import LookupPanel
-from explorer.panels.playground.form import example_of
-from explorer.panels.playground.panel import PlaygroundPanel
-from explorer.panels.positions.panel import PositionsPanel
-from explorer.paths import resource
-from explorer.session.intents import SetView
-from explorer.window.window import MainWindow
-from models.files.catalogue import SHIPPED
-from models.files.sample_pictures import SAMPLES
-from models.protocol.decoding import DecodeStepView
-from models.protocol.effects import EffectsView
-from models.protocol.prediction import PredictionView
-from models.textbook.tasks import TASKS, Task
+from attention_explorer.glossary import glossary
+from attention_explorer.panels.decoding.panel import DecodingPanel
+from attention_explorer.panels.lookup.entries import ENTRIES
+from attention_explorer.panels.lookup.panel import LookupPanel
+from attention_explorer.panels.playground.form import example_of
+from attention_explorer.panels.playground.panel import PlaygroundPanel
+from attention_explorer.panels.positions.panel import PositionsPanel
+from attention_explorer.paths import resource
+from attention_explorer.session.intents import SetView
+from attention_explorer.window.window import MainWindow
+from attention_models.files.catalogue import SHIPPED
+from attention_models.files.sample_pictures import SAMPLES
+from attention_models.protocol.decoding import DecodeStepView
+from attention_models.protocol.effects import EffectsView
+from attention_models.protocol.prediction import PredictionView
+from attention_models.textbook.tasks import TASKS, Task
 from tests.explorer.real_window import opened_window, settle, wait_until
 from tests.explorer.visible_texts import painted, texts_in
 

@@ -9,20 +9,20 @@ import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtWidgets import QApplication, QWidget
 
-from explorer.panels.trust.status_chip import StatusChip, StatusKind
-from explorer.paths import resource
-from explorer.session.hover import Hover
-from explorer.session.intents import Busy, Measure, OpenCheckpoint
-from explorer.session.state import State
-from explorer.window.top_bar import TopBar, facts
-from models.files.catalogue import shipped
-from models.protocol.export import ExportRequest
-from models.protocol.interventions import Adapter
-from models.protocol.quality import QualityRequest
-from models.protocol.request import Lane
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest
-from models.protocol.values import AdapterInfo
+from attention_explorer.panels.trust.status_chip import StatusChip, StatusKind
+from attention_explorer.paths import resource
+from attention_explorer.session.hover import Hover
+from attention_explorer.session.intents import Busy, Measure, OpenCheckpoint
+from attention_explorer.session.state import State
+from attention_explorer.window.top_bar import TopBar, facts
+from attention_models.files.catalogue import shipped
+from attention_models.protocol.export import ExportRequest
+from attention_models.protocol.interventions import Adapter
+from attention_models.protocol.quality import QualityRequest
+from attention_models.protocol.request import Lane
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest
+from attention_models.protocol.values import AdapterInfo
 from tests.explorer.real_window import opened_window, settle, wait_until
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession

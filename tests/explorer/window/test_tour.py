@@ -11,15 +11,15 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
-from explorer import settings as remembered
-from explorer.panels.head_atlas.panel import HeadAtlasPanel
-from explorer.session.intents import OpenCheckpoint, SelectQuery, SetText
-from explorer.session.state import Document, State
-from explorer.settings import Settings
-from explorer.window.tour.places import place_of
-from explorer.window.tour.tour import TourGuide
-from explorer.window.window import MainWindow
-from models import open_checkpoint
+from attention_explorer import settings as remembered
+from attention_explorer.panels.head_atlas.panel import HeadAtlasPanel
+from attention_explorer.session.intents import OpenCheckpoint, SelectQuery, SetText
+from attention_explorer.session.state import Document, State
+from attention_explorer.settings import Settings
+from attention_explorer.window.tour.places import place_of
+from attention_explorer.window.tour.tour import TourGuide
+from attention_explorer.window.window import MainWindow
+from attention_models import open_checkpoint
 from tests.explorer.real_window import (
     EXAMPLE,
     back_to_start,

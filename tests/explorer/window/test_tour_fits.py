@@ -8,9 +8,9 @@ from PySide6.QtGui import QFont
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QComboBox, QWidget
 
-from explorer.panels.flow.panel import FlowPanel
-from explorer.window.tour.places import place_of
-from explorer.window.window import MainWindow
+from attention_explorer.panels.flow.panel import FlowPanel
+from attention_explorer.window.tour.places import place_of
+from attention_explorer.window.window import MainWindow
 from tests.explorer.real_window import click, opened_window, panel_of, settle, wait_until
 
 LOW = 720 - 24

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from explorer.session.intents import OpenCheckpoint
-from explorer.window.window import MainWindow
+from attention_explorer.session.intents import OpenCheckpoint
+from attention_explorer.window.window import MainWindow
 from tests.explorer.real_window import settle, wait_until
 
 

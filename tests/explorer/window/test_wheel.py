@@ -19,11 +19,11 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from explorer.widgets.in_sight import area_around
-from explorer.widgets.number_field import RealBox, WholeBox
-from explorer.widgets.page import page_of, scrolling
-from explorer.widgets.whole_list_box import WholeListBox
-from explorer.window.window import MainWindow
+from attention_explorer.widgets.in_sight import area_around
+from attention_explorer.widgets.number_field import RealBox, WholeBox
+from attention_explorer.widgets.page import page_of, scrolling
+from attention_explorer.widgets.whole_list_box import WholeListBox
+from attention_explorer.window.window import MainWindow
 from tests.explorer.real_window import settle
 
 DOWN, UP = QPoint(0, -120), QPoint(0, 120)

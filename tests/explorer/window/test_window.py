@@ -8,17 +8,17 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QLabel, QWidget
 
-import models
-from explorer.panels.head_atlas.panel import HeadAtlasPanel
-from explorer.panels.head_map.panel import HeadMapPanel
-from explorer.panels.next_token.panel import NextTokenPanel
-from explorer.theme import LIGHT
-from explorer.widgets.number_text import value_text
-from explorer.window.window import MainWindow
-from models.protocol.atlas import AtlasView
-from models.protocol.head import HeadView
-from models.protocol.prediction import PredictionView
-from models.protocol.trust import TrustReport, TrustRequest
+import attention_models as models
+from attention_explorer.panels.head_atlas.panel import HeadAtlasPanel
+from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.panels.next_token.panel import NextTokenPanel
+from attention_explorer.theme import LIGHT
+from attention_explorer.widgets.number_text import value_text
+from attention_explorer.window.window import MainWindow
+from attention_models.protocol.atlas import AtlasView
+from attention_models.protocol.head import HeadView
+from attention_models.protocol.prediction import PredictionView
+from attention_models.protocol.trust import TrustReport, TrustRequest
 from tests.explorer.real_window import (
     EXAMPLE,
     bars,

@@ -12,17 +12,17 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMessageBox
 
-from explorer.panels.head_map.panel import HeadMapPanel
-from explorer.session.intents import AddTexts, OpenCheckpoint, RestoreDocument, SetChat, Show
-from explorer.session.state import Document
-from explorer.widgets import asking
-from explorer.window import dialogs
-from explorer.window.window import MainWindow
-from models import load_weights, open_checkpoint, run
-from models.protocol.atlas import AtlasView
-from models.protocol.batch import Batch
-from models.protocol.head import HeadView
-from models.protocol.trust import TrustReport
+from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.session.intents import AddTexts, OpenCheckpoint, RestoreDocument, SetChat, Show
+from attention_explorer.session.state import Document
+from attention_explorer.widgets import asking
+from attention_explorer.window import dialogs
+from attention_explorer.window.window import MainWindow
+from attention_models import load_weights, open_checkpoint, run
+from attention_models.protocol.atlas import AtlasView
+from attention_models.protocol.batch import Batch
+from attention_models.protocol.head import HeadView
+from attention_models.protocol.trust import TrustReport
 from tests.explorer.real_window import click, opened_window, panel_of, press, settle, wait_until
 
 pytestmark = pytest.mark.x
@@ -68,7 +68,7 @@ def test_texts_are_typed_and_stepped_through_without_another_run(window: MainWin
     assert window.input.height() <= before + 60
     assert window.height() == 800
     traces = run(open_checkpoint("story-gpt"), [*TEXTS])
-    from models.forward import run as module
+    from attention_models.forward import run as module
 
     monkeypatch.setattr(module, "run_batch", lambda *_, **__: pytest.fail("another run"))
     for key, shown in ((Qt.Key.Key_PageUp, 1), (Qt.Key.Key_PageUp, 0), (Qt.Key.Key_PageDown, 1)):

@@ -10,11 +10,11 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
-from explorer.panels.decoding.panel import DecodingPanel
-from explorer.panels.decoding.player_view import BRANCHES, CANDIDATES
-from explorer.session.decoding import Decoding
-from explorer.widgets import asking
-from explorer.window.window import MainWindow
+from attention_explorer.panels.decoding.panel import DecodingPanel
+from attention_explorer.panels.decoding.player_view import BRANCHES, CANDIDATES
+from attention_explorer.session.decoding import Decoding
+from attention_explorer.widgets import asking
+from attention_explorer.window.window import MainWindow
 from tests.explorer.player_window import panel, pressed
 from tests.explorer.real_window import (
     EXAMPLE,

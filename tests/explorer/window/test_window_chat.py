@@ -9,13 +9,13 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from explorer.panels.decoding.panel import DecodingPanel
-from explorer.session.intents import OpenCheckpoint, RestoreDocument, SetTurns, Show
-from explorer.session.state import Document
-from explorer.window.window import MainWindow
-from models.protocol.chat import Chat, Turn
-from models.protocol.decoding import DecodeStepRequest
-from models.protocol.prompt import Prompt
+from attention_explorer.panels.decoding.panel import DecodingPanel
+from attention_explorer.session.intents import OpenCheckpoint, RestoreDocument, SetTurns, Show
+from attention_explorer.session.state import Document
+from attention_explorer.window.window import MainWindow
+from attention_models.protocol.chat import Chat, Turn
+from attention_models.protocol.decoding import DecodeStepRequest
+from attention_models.protocol.prompt import Prompt
 from tests.explorer import documents
 from tests.explorer.real_window import click, opened_window, panel_of, press, requests_of, settle, wait_until
 from tests.models.talking import save_talking

@@ -12,15 +12,15 @@ from huggingface_hub import constants
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from explorer.chooser.dialog import CheckpointDialog
-from explorer.session.intents import OpenCheckpoint
-from explorer.widgets import asking
-from explorer.window.window import MainWindow
-from models.files.catalogue import WEIGHTS
-from models.files.helper_process import Limits
-from models.hub.engine import HubEngine
-from models.opening import trial_process
-from models.protocol.loading import LoadRequest
+from attention_explorer.chooser.dialog import CheckpointDialog
+from attention_explorer.session.intents import OpenCheckpoint
+from attention_explorer.widgets import asking
+from attention_explorer.window.window import MainWindow
+from attention_models.files.catalogue import WEIGHTS
+from attention_models.files.helper_process import Limits
+from attention_models.hub.engine import HubEngine
+from attention_models.opening import trial_process
+from attention_models.protocol.loading import LoadRequest
 from tests.explorer.real_window import opened_window, press, settle, wait_until
 from tests.models import tiny
 from tests.models.gguf_maker import gguf_of
@@ -61,7 +61,7 @@ def ggufs_on_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hu
 def hub_of(source: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(cache))
     with reached(source, monkeypatch) as hub:
-        monkeypatch.setattr("models.hub.engine.HubEngine", lambda: HubEngine(hub.address, cache))
+        monkeypatch.setattr("attention_models.hub.engine.HubEngine", lambda: HubEngine(hub.address, cache))
         yield hub
 
 

@@ -10,18 +10,18 @@ import pytest
 import torch
 from PySide6.QtWidgets import QLabel
 
-from explorer.panels.cell.panel import CellPanel
-from explorer.panels.decoding.panel import DecodingPanel
-from explorer.panels.decoding.sentences import CLASSIFIES
-from explorer.panels.mask_scale.panel import MaskScalePanel
-from explorer.panels.next_token.panel import NextTokenPanel
-from explorer.session.intents import OpenCheckpoint, PutIntervention, SetPair, SetSecond
-from explorer.widgets.number_text import percent_text, value_text
-from explorer.window.window import MainWindow
-from models import open_checkpoint, run
-from models.files.catalogue import WEIGHTS, read_card
-from models.protocol.chat import Pair
-from models.protocol.interventions import Mask
+from attention_explorer.panels.cell.panel import CellPanel
+from attention_explorer.panels.decoding.panel import DecodingPanel
+from attention_explorer.panels.decoding.sentences import CLASSIFIES
+from attention_explorer.panels.mask_scale.panel import MaskScalePanel
+from attention_explorer.panels.next_token.panel import NextTokenPanel
+from attention_explorer.session.intents import OpenCheckpoint, PutIntervention, SetPair, SetSecond
+from attention_explorer.widgets.number_text import percent_text, value_text
+from attention_explorer.window.window import MainWindow
+from attention_models import open_checkpoint, run
+from attention_models.files.catalogue import WEIGHTS, read_card
+from attention_models.protocol.chat import Pair
+from attention_models.protocol.interventions import Mask
 from tests.explorer.real_window import EXAMPLE, back_to_start, bars, opened_window, panel_of, settle, wait_until
 from tests.models import tiny
 

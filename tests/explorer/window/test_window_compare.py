@@ -17,16 +17,16 @@ from PySide6.QtGui import QAction
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QMenu
 
-import models
-from explorer.panels.compare.linked_maps import DIFFERENCE, A, B
-from explorer.panels.compare.panel import INVITATION, ComparePanel
-from explorer.panels.compare.sentences import SAME
-from explorer.panels.decoding.player_view import BRANCHES, CANDIDATES
-from explorer.panels.head_atlas.panel import HeadAtlasPanel
-from explorer.panels.head_map.panel import HeadMapPanel
-from explorer.panels.mask_scale.panel import MaskScalePanel
-from explorer.session.comparing import BEFORE
-from explorer.session.intents import (
+import attention_models as models
+from attention_explorer.panels.compare.linked_maps import DIFFERENCE, A, B
+from attention_explorer.panels.compare.panel import INVITATION, ComparePanel
+from attention_explorer.panels.compare.sentences import SAME
+from attention_explorer.panels.decoding.player_view import BRANCHES, CANDIDATES
+from attention_explorer.panels.head_atlas.panel import HeadAtlasPanel
+from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.panels.mask_scale.panel import MaskScalePanel
+from attention_explorer.session.comparing import BEFORE
+from attention_explorer.session.intents import (
     BlockCell,
     CompareWith,
     OpenCheckpoint,
@@ -35,15 +35,15 @@ from explorer.session.intents import (
     SelectHead,
     SetText,
 )
-from explorer.session.kept import Kept
-from explorer.session.state import Compared
-from explorer.widgets.heat_map.heat_map import HeatMap
-from explorer.widgets.number_text import percent_text
-from explorer.window.window import MainWindow
-from models.files.catalogue import WEIGHTS
-from models.protocol.interventions import Scale
-from models.protocol.two_runs import TwoRunsRequest, TwoRunsView
-from models.protocol.values import SiteRef
+from attention_explorer.session.kept import Kept
+from attention_explorer.session.state import Compared
+from attention_explorer.widgets.heat_map.heat_map import HeatMap
+from attention_explorer.widgets.number_text import percent_text
+from attention_explorer.window.window import MainWindow
+from attention_models.files.catalogue import WEIGHTS
+from attention_models.protocol.interventions import Scale
+from attention_models.protocol.two_runs import TwoRunsRequest, TwoRunsView
+from attention_models.protocol.values import SiteRef
 from tests.explorer.player_window import panel as player_of
 from tests.explorer.player_window import pressed
 from tests.explorer.real_window import (

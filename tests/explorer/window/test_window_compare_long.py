@@ -11,14 +11,14 @@ import pytest
 from PySide6.QtWidgets import QApplication
 from transformers import PreTrainedTokenizerFast
 
-from explorer.panels.compare.linked_maps import DIFFERENCE, A, B
-from explorer.panels.compare.panel import ComparePanel
-from explorer.session.comparing import before_as_b
-from explorer.session.intents import CompareWith, PutIntervention, SelectHead
-from explorer.window.window import MainWindow
-from models import open_checkpoint, run
-from models.protocol.interventions import Scale
-from models.protocol.values import SiteRef
+from attention_explorer.panels.compare.linked_maps import DIFFERENCE, A, B
+from attention_explorer.panels.compare.panel import ComparePanel
+from attention_explorer.session.comparing import before_as_b
+from attention_explorer.session.intents import CompareWith, PutIntervention, SelectHead
+from attention_explorer.window.window import MainWindow
+from attention_models import open_checkpoint, run
+from attention_models.protocol.interventions import Scale
+from attention_models.protocol.values import SiteRef
 from tests.explorer.real_window import opened_window, panel_of, settle
 from tests.models import tiny
 

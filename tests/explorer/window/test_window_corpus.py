@@ -16,11 +16,11 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton
 
-from explorer.panels.corpus import panel as module
-from explorer.panels.corpus.panel import DISTANCE, MAP, PLACES, ROWS, CorpusPanel
-from explorer.session import attn
-from explorer.session.corpus import corpus_view
-from explorer.session.intents import (
+from attention_explorer.panels.corpus import panel as module
+from attention_explorer.panels.corpus.panel import DISTANCE, MAP, PLACES, ROWS, CorpusPanel
+from attention_explorer.session import attn
+from attention_explorer.session.corpus import corpus_view
+from attention_explorer.session.intents import (
     AskCorpus,
     ChooseCorpus,
     ClearInterventions,
@@ -30,17 +30,17 @@ from explorer.session.intents import (
     SelectHead,
     Show,
 )
-from explorer.session.kept import KeptState, SessionFile
-from explorer.session.state import CorpusChoice
-from explorer.widgets import asking
-from explorer.widgets.number_text import value_text
-from explorer.window.window import MainWindow
-from models.corpus import corpus as reading
-from models.files.catalogue import WEIGHTS
-from models.protocol.corpus import CorpusQuestion, CorpusView
-from models.protocol.head import HeadView
-from models.protocol.interventions import Scale
-from models.protocol.values import SiteRef
+from attention_explorer.session.kept import KeptState, SessionFile
+from attention_explorer.session.state import CorpusChoice
+from attention_explorer.widgets import asking
+from attention_explorer.widgets.number_text import value_text
+from attention_explorer.window.window import MainWindow
+from attention_models.corpus import corpus as reading
+from attention_models.files.catalogue import WEIGHTS
+from attention_models.protocol.corpus import CorpusQuestion, CorpusView
+from attention_models.protocol.head import HeadView
+from attention_models.protocol.interventions import Scale
+from attention_models.protocol.values import SiteRef
 from tests.explorer.real_window import click, click_head, panel_of, press, settle, wait_until
 
 TEXTS = [

@@ -7,13 +7,13 @@ from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
 
-from explorer.panels.decoding.player_view import ATTENTION, CANDIDATES
-from explorer.panels.decoding.stages import FILTERS
-from explorer.session.intents import Place, PutIntervention, RestoreDocument
-from explorer.window.window import MainWindow
-from models.protocol.decoding import DecodeRowsView
-from models.protocol.interventions import Scale
-from models.protocol.values import Placement
+from attention_explorer.panels.decoding.player_view import ATTENTION, CANDIDATES
+from attention_explorer.panels.decoding.stages import FILTERS
+from attention_explorer.session.intents import Place, PutIntervention, RestoreDocument
+from attention_explorer.window.window import MainWindow
+from attention_models.protocol.decoding import DecodeRowsView
+from attention_models.protocol.interventions import Scale
+from attention_models.protocol.values import Placement
 from tests.explorer import documents
 from tests.explorer.player_window import panel, pressed
 from tests.explorer.real_window import back_to_start, click, press, settle

@@ -9,23 +9,23 @@ from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMenu
 
-import models
-from explorer.panels.effects.panel import EffectsPanel
-from explorer.panels.effects.questions import PATCH, TOKENS, WORDS
-from explorer.panels.head_atlas.panel import HeadAtlasPanel
-from explorer.session.effects_choices import EffectsChoices
-from explorer.session.intents import AskEffects, OpenCheckpoint, SelectHead, SelectQuery, SetText
-from explorer.widgets.number_text import percent_text, value_text
-from models.protocol.attribution import AttributionView
-from models.protocol.effects import EffectsView
-from models.protocol.explanation import ExplanationView
-from models.protocol.in_context import InContextView
-from models.protocol.lens import LensView
-from models.protocol.other_weights import OtherWeightsRequest, OtherWeightsView
-from models.protocol.patching import PatchView
-from models.protocol.prediction import PredictionView
-from models.protocol.skip import Skip
-from models.protocol.values import SiteRef
+import attention_models as models
+from attention_explorer.panels.effects.panel import EffectsPanel
+from attention_explorer.panels.effects.questions import PATCH, TOKENS, WORDS
+from attention_explorer.panels.head_atlas.panel import HeadAtlasPanel
+from attention_explorer.session.effects_choices import EffectsChoices
+from attention_explorer.session.intents import AskEffects, OpenCheckpoint, SelectHead, SelectQuery, SetText
+from attention_explorer.widgets.number_text import percent_text, value_text
+from attention_models.protocol.attribution import AttributionView
+from attention_models.protocol.effects import EffectsView
+from attention_models.protocol.explanation import ExplanationView
+from attention_models.protocol.in_context import InContextView
+from attention_models.protocol.lens import LensView
+from attention_models.protocol.other_weights import OtherWeightsRequest, OtherWeightsView
+from attention_models.protocol.patching import PatchView
+from attention_models.protocol.prediction import PredictionView
+from attention_models.protocol.skip import Skip
+from attention_models.protocol.values import SiteRef
 from tests.explorer.real_window import EXAMPLE, destroy, panel_of, settle, wait_until
 
 

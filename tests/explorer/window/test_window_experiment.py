@@ -7,12 +7,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from explorer.panels.playground import experiments
-from explorer.panels.playground.experiments import ExperimentsPage
-from explorer.panels.playground.panel import EXPERIMENTS, PlaygroundPanel
-from explorer.window.window import MainWindow
-from models.protocol.loading import Loaded
-from models.protocol.trust import TrustReport
+from attention_explorer.panels.playground import experiments
+from attention_explorer.panels.playground.experiments import ExperimentsPage
+from attention_explorer.panels.playground.panel import EXPERIMENTS, PlaygroundPanel
+from attention_explorer.window.window import MainWindow
+from attention_models.protocol.loading import Loaded
+from attention_models.protocol.trust import TrustReport
 from tests.explorer.prepared import tiny_experiment
 from tests.explorer.real_window import click, opened_window, panel_of, settle, wait_until
 

@@ -9,20 +9,20 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QPushButton
 
-from explorer.panels.compare.panel import ComparePanel
-from explorer.panels.playground.fine_tune import FILE, TUNED
-from explorer.panels.playground.panel import FINE_TUNE, PlaygroundPanel
-from explorer.panels.playground.training_form import STEPS
-from explorer.session.intents import SetSecond
-from explorer.session.training import TrainingState
-from explorer.widgets import asking
-from explorer.window.window import MainWindow
-from models import decode, open_checkpoint, run
-from models.forward.classes import classes_at
-from models.protocol.classes import ClassesView
-from models.protocol.training_messages import Classified
-from models.protocol.trust import TrustReport
-from models.protocol.two_runs import TwoRunsView
+from attention_explorer.panels.compare.panel import ComparePanel
+from attention_explorer.panels.playground.fine_tune import FILE, TUNED
+from attention_explorer.panels.playground.panel import FINE_TUNE, PlaygroundPanel
+from attention_explorer.panels.playground.training_form import STEPS
+from attention_explorer.session.intents import SetSecond
+from attention_explorer.session.training import TrainingState
+from attention_explorer.widgets import asking
+from attention_explorer.window.window import MainWindow
+from attention_models import decode, open_checkpoint, run
+from attention_models.forward.classes import classes_at
+from attention_models.protocol.classes import ClassesView
+from attention_models.protocol.training_messages import Classified
+from attention_models.protocol.trust import TrustReport
+from attention_models.protocol.two_runs import TwoRunsView
 from tests.explorer.real_window import opened_window, panel_of, settle, wait_until
 from tests.models.training.test_finetuning import TEXT
 

@@ -12,16 +12,16 @@ import torch
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
-import models
-from explorer.panels.flow.model_scene import Place
-from explorer.panels.flow.panel import FlowPanel
-from explorer.session.intents import ClearInterventions, OpenCheckpoint, SelectHead, SelectQuery, SetView
-from explorer.window.window import MainWindow
-from models.files.catalogue import SHIPPED
-from models.protocol.comparison import CompareView
-from models.protocol.flow import BlockView
-from models.protocol.skip import Skip
-from models.protocol.values import SiteRef
+import attention_models as models
+from attention_explorer.panels.flow.model_scene import Place
+from attention_explorer.panels.flow.panel import FlowPanel
+from attention_explorer.session.intents import ClearInterventions, OpenCheckpoint, SelectHead, SelectQuery, SetView
+from attention_explorer.window.window import MainWindow
+from attention_models.files.catalogue import SHIPPED
+from attention_models.protocol.comparison import CompareView
+from attention_models.protocol.flow import BlockView
+from attention_models.protocol.skip import Skip
+from attention_models.protocol.values import SiteRef
 from tests.explorer.real_window import EXAMPLE, opened_window, panel_of, settle, wait_until
 
 pytestmark = pytest.mark.x

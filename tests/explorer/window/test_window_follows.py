@@ -6,20 +6,27 @@ import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 
-from explorer.panels.alignment.panel import AlignmentPanel
-from explorer.panels.flow.panel import FlowPanel
-from explorer.panels.head_map.panel import HeadMapPanel
-from explorer.panels.next_token.panel import NextTokenPanel
-from explorer.session.examples import examples_of
-from explorer.session.intents import PutIntervention, RestoreDocument, SelectQuery, SetText, SetView, ShowExample
-from explorer.session.state import State
-from explorer.window.window import MainWindow
-from models import open_checkpoint, run
-from models.protocol.decoding import DecodeStepView
-from models.protocol.flow import BlockView, FlowView
-from models.protocol.head import HeadView
-from models.protocol.interventions import Mask
-from models.protocol.prediction import PredictionView
+from attention_explorer.panels.alignment.panel import AlignmentPanel
+from attention_explorer.panels.flow.panel import FlowPanel
+from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.panels.next_token.panel import NextTokenPanel
+from attention_explorer.session.examples import examples_of
+from attention_explorer.session.intents import (
+    PutIntervention,
+    RestoreDocument,
+    SelectQuery,
+    SetText,
+    SetView,
+    ShowExample,
+)
+from attention_explorer.session.state import State
+from attention_explorer.window.window import MainWindow
+from attention_models import open_checkpoint, run
+from attention_models.protocol.decoding import DecodeStepView
+from attention_models.protocol.flow import BlockView, FlowView
+from attention_models.protocol.head import HeadView
+from attention_models.protocol.interventions import Mask
+from attention_models.protocol.prediction import PredictionView
 from tests.explorer.player_window import panel
 from tests.explorer.real_window import EXAMPLE, back_to_start, click, opened_window, panel_of, press, settle, wait_until
 

@@ -13,20 +13,20 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from transformers import PreTrainedTokenizerFast
 
-from explorer.panels.head_map.panel import HeadMapPanel
-from explorer.panels.mask_scale.change_map import AFTER, BEFORE, CHANGE
-from explorer.panels.mask_scale.panel import MaskScalePanel
-from explorer.session.intents import PutIntervention, SelectCell, SelectHead, SetText
-from explorer.widgets.number_text import value_text
-from explorer.window.window import MainWindow
-from models import open_checkpoint, run
-from models.forward.trace import Trace
-from models.protocol.atlas import AtlasView
-from models.protocol.comparison import CompareView
-from models.protocol.head import RowView
-from models.protocol.interventions import Mask, Scale
-from models.protocol.trust import TrustReport
-from models.protocol.values import SiteRef
+from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.panels.mask_scale.change_map import AFTER, BEFORE, CHANGE
+from attention_explorer.panels.mask_scale.panel import MaskScalePanel
+from attention_explorer.session.intents import PutIntervention, SelectCell, SelectHead, SetText
+from attention_explorer.widgets.number_text import value_text
+from attention_explorer.window.window import MainWindow
+from attention_models import open_checkpoint, run
+from attention_models.forward.trace import Trace
+from attention_models.protocol.atlas import AtlasView
+from attention_models.protocol.comparison import CompareView
+from attention_models.protocol.head import RowView
+from attention_models.protocol.interventions import Mask, Scale
+from attention_models.protocol.trust import TrustReport
+from attention_models.protocol.values import SiteRef
 from tests.explorer.real_window import opened_window, panel_of, settle, wait_until
 from tests.models import tiny
 

@@ -10,12 +10,12 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QStyle, QTabBar
 from shiboken6 import isValid
 
-from explorer import settings as remembered
-from explorer.session.intents import SetView
-from explorer.session.state import Document, Notice, State
-from explorer.settings import Settings
-from explorer.window.shell import FIRST
-from explorer.window.window import MainWindow
+from attention_explorer import settings as remembered
+from attention_explorer.session.intents import SetView
+from attention_explorer.session.state import Document, Notice, State
+from attention_explorer.settings import Settings
+from attention_explorer.window.shell import FIRST
+from attention_explorer.window.window import MainWindow
 from tests.explorer.real_window import destroy, look_put_back
 
 pytestmark = pytest.mark.x

@@ -8,10 +8,10 @@ import pytest
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QPushButton
 
-from explorer.window.window import MainWindow
-from models.protocol.loading import DevicesView
-from models.protocol.trust import TrustReport
-from models.protocol.values import Placement
+from attention_explorer.window.window import MainWindow
+from attention_models.protocol.loading import DevicesView
+from attention_models.protocol.trust import TrustReport
+from attention_models.protocol.values import Placement
 from tests import pretend_device
 from tests.explorer.real_window import EXAMPLE, bars, click, opened_window, paste, settle, wait_until
 

@@ -10,15 +10,15 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from explorer.panels.head_map.panel import HeadMapPanel
-from explorer.session.intents import OpenCheckpoint, RestoreDocument, SetSecond, Show
-from explorer.session.state import Document
-from explorer.window.window import MainWindow
-from models import open_checkpoint, run
-from models.protocol.chat import Pair
-from models.protocol.head import HeadView
-from models.protocol.trust import TrustReport
-from models.protocol.values import Token
+from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.session.intents import OpenCheckpoint, RestoreDocument, SetSecond, Show
+from attention_explorer.session.state import Document
+from attention_explorer.window.window import MainWindow
+from attention_models import open_checkpoint, run
+from attention_models.protocol.chat import Pair
+from attention_models.protocol.head import HeadView
+from attention_models.protocol.trust import TrustReport
+from attention_models.protocol.values import Token
 from tests.explorer import documents
 from tests.explorer.real_window import click, opened_window, panel_of, press, settle, wait_until
 

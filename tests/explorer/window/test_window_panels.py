@@ -10,13 +10,13 @@ from PySide6.QtCore import QCoreApplication, QEvent
 from PySide6.QtWidgets import QApplication
 from shiboken6 import isValid
 
-from explorer.panels import registry
-from explorer.session.hover import Pointed
-from explorer.session.intents import Arrived, SetText
-from explorer.session.state import State
-from explorer.window.lesson.covers import Covers
-from explorer.window.tour.ring import Ring
-from explorer.window.window import MainWindow
+from attention_explorer.panels import registry
+from attention_explorer.session.hover import Pointed
+from attention_explorer.session.intents import Arrived, SetText
+from attention_explorer.session.state import State
+from attention_explorer.window.lesson.covers import Covers
+from attention_explorer.window.tour.ring import Ring
+from attention_explorer.window.window import MainWindow
 from tests.explorer.panels.odd_panels import Fragile, Sound, Unsuited, point
 from tests.explorer.real_window import destroy, look_put_back
 from tests.explorer.session import answers

@@ -11,16 +11,16 @@ import transformers
 from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QAbstractButton
 
-import models
-from explorer.panels.head_atlas.panel import HeadAtlasPanel
-from explorer.session.corpus import roles_view
-from explorer.session.intents import ChooseProbe, ColourByRole, OpenCheckpoint, SetBadges
-from explorer.widgets import asking
-from explorer.window.window import MainWindow
-from models.files.catalogue import WEIGHTS
-from models.protocol.roles import RolesView
-from models.roles import roles as finding
-from models.roles.probe import OURS
+import attention_models as models
+from attention_explorer.panels.head_atlas.panel import HeadAtlasPanel
+from attention_explorer.session.corpus import roles_view
+from attention_explorer.session.intents import ChooseProbe, ColourByRole, OpenCheckpoint, SetBadges
+from attention_explorer.widgets import asking
+from attention_explorer.window.window import MainWindow
+from attention_models.files.catalogue import WEIGHTS
+from attention_models.protocol.roles import RolesView
+from attention_models.roles import roles as finding
+from attention_models.roles.probe import OURS
 from tests.explorer.real_window import click, panel_of, requests_of, settle, wait_until
 
 TEXTS = [

@@ -9,13 +9,13 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
-from explorer.panels.quality.choices import FILE, TRANSLATION
-from explorer.panels.quality.panel import QualityPanel
-from explorer.session.intents import OpenCheckpoint, SetText
-from explorer.widgets import asking
-from explorer.window.window import MainWindow
-from models.protocol.quality import QualityView
-from models.quality import measurement as quality
+from attention_explorer.panels.quality.choices import FILE, TRANSLATION
+from attention_explorer.panels.quality.panel import QualityPanel
+from attention_explorer.session.intents import OpenCheckpoint, SetText
+from attention_explorer.widgets import asking
+from attention_explorer.window.window import MainWindow
+from attention_models.protocol.quality import QualityView
+from attention_models.quality import measurement as quality
 from tests.explorer.real_window import click, opened_window, panel_of, settle, wait_until
 
 

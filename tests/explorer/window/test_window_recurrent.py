@@ -9,18 +9,18 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel
 
-from explorer.panels.cell.panel import CellPanel
-from explorer.panels.decoding.panel import DecodingPanel
-from explorer.panels.decoding.player_view import CACHE
-from explorer.panels.lookup.panel import LookupPanel
-from explorer.panels.mask_scale.panel import MaskScalePanel
-from explorer.panels.positions.panel import PositionsPanel
-from explorer.panels.recurrent.panel import RecurrentPanel
-from explorer.panels.trust.panel import TrustStrip
-from explorer.panels.variance.panel import VariancePanel
-from explorer.session.intents import OpenCheckpoint, SelectCell
-from explorer.window.window import MainWindow
-from models import open_checkpoint, run
+from attention_explorer.panels.cell.panel import CellPanel
+from attention_explorer.panels.decoding.panel import DecodingPanel
+from attention_explorer.panels.decoding.player_view import CACHE
+from attention_explorer.panels.lookup.panel import LookupPanel
+from attention_explorer.panels.mask_scale.panel import MaskScalePanel
+from attention_explorer.panels.positions.panel import PositionsPanel
+from attention_explorer.panels.recurrent.panel import RecurrentPanel
+from attention_explorer.panels.trust.panel import TrustStrip
+from attention_explorer.panels.variance.panel import VariancePanel
+from attention_explorer.session.intents import OpenCheckpoint, SelectCell
+from attention_explorer.window.window import MainWindow
+from attention_models import open_checkpoint, run
 from tests.explorer.real_window import opened_window, panel_of, settle, wait_until
 
 TEXT = "Thursday, 5 March 1998"

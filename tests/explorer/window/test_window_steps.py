@@ -10,12 +10,12 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from explorer.panels.head_map.panel import HeadMapPanel
-from explorer.session.intents import PutIntervention, SelectHead
-from models import Scale, open_checkpoint, run
-from models.protocol.head import HeadView
-from models.protocol.trust import TrustReport
-from models.protocol.values import SiteRef
+from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.session.intents import PutIntervention, SelectHead
+from attention_models import Scale, open_checkpoint, run
+from attention_models.protocol.head import HeadView
+from attention_models.protocol.trust import TrustReport
+from attention_models.protocol.values import SiteRef
 from tests.explorer.real_window import opened_window, panel_of, settle, wait_until
 from tests.models.training_folders import trained
 

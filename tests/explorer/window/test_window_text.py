@@ -10,14 +10,14 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent, QInputMethodEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QPushButton, QToolButton, QWidget
 
-from explorer.panels.head_map.panel import HeadMapPanel
-from explorer.panels.next_token.panel import NextTokenPanel
-from explorer.session.intents import OpenCheckpoint
-from explorer.window.window import MainWindow
-from models.protocol.decoding import DecodeStepRequest
-from models.protocol.head import HeadView
-from models.protocol.prediction import PredictionView
-from models.protocol.running import ForwardRequest
+from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.panels.next_token.panel import NextTokenPanel
+from attention_explorer.session.intents import OpenCheckpoint
+from attention_explorer.window.window import MainWindow
+from attention_models.protocol.decoding import DecodeStepRequest
+from attention_models.protocol.head import HeadView
+from attention_models.protocol.prediction import PredictionView
+from attention_models.protocol.running import ForwardRequest
 from tests.explorer.real_window import (
     EXAMPLE,
     bars,

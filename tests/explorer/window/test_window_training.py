@@ -11,15 +11,15 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton
 from safetensors.torch import load_file
 
-from explorer import owners, training_folders
-from explorer.panels.playground.form import RECURRENT
-from explorer.panels.playground.panel import PlaygroundPanel
-from explorer.session.intents import GoToStep, Train
-from explorer.session.training import TrainingState
-from explorer.widgets import asking
-from explorer.window.window import MainWindow
-from models.protocol.training_messages import Asked
-from models.protocol.trust import TrustReport
+from attention_explorer import owners, training_folders
+from attention_explorer.panels.playground.form import RECURRENT
+from attention_explorer.panels.playground.panel import PlaygroundPanel
+from attention_explorer.session.intents import GoToStep, Train
+from attention_explorer.session.training import TrainingState
+from attention_explorer.widgets import asking
+from attention_explorer.window.window import MainWindow
+from attention_models.protocol.training_messages import Asked
+from attention_models.protocol.trust import TrustReport
 from tests.explorer.real_window import click, opened_window, panel_of, settle, wait_until
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from PySide6.QtWidgets import QWidget
 
-from explorer.panels.playground.panel import CURVES, ONE_BATCH, PlaygroundPanel
-from explorer.session.intents import Train
-from explorer.session.training import TrainingState
-from explorer.window.window import MainWindow
-from models.protocol.training_messages import Asked
+from attention_explorer.panels.playground.panel import CURVES, ONE_BATCH, PlaygroundPanel
+from attention_explorer.session.intents import Train
+from attention_explorer.session.training import TrainingState
+from attention_explorer.window.window import MainWindow
+from attention_models.protocol.training_messages import Asked
 from tests.explorer.real_window import click, opened_window, panel_of, wait_until
 from tests.explorer.script_window import code_of
 from tests.models.scripts.running import printed

@@ -10,16 +10,16 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel
 
-from explorer.panels.alignment.panel import AlignmentPanel
-from explorer.panels.decoding.panel import DecodingPanel
-from explorer.panels.head_atlas.panel import HeadAtlasPanel
-from explorer.panels.head_map.panel import HeadMapPanel
-from explorer.session.intents import OpenCheckpoint, RestoreDocument, SelectHead, SetText, SetView, Show
-from explorer.session.state import Document, Selection
-from explorer.window.window import MainWindow
-from models.protocol.alignment import AlignmentView
-from models.protocol.head import HeadView
-from models.protocol.values import SiteRef
+from attention_explorer.panels.alignment.panel import AlignmentPanel
+from attention_explorer.panels.decoding.panel import DecodingPanel
+from attention_explorer.panels.head_atlas.panel import HeadAtlasPanel
+from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.session.intents import OpenCheckpoint, RestoreDocument, SelectHead, SetText, SetView, Show
+from attention_explorer.session.state import Document, Selection
+from attention_explorer.window.window import MainWindow
+from attention_models.protocol.alignment import AlignmentView
+from attention_models.protocol.head import HeadView
+from attention_models.protocol.values import SiteRef
 from tests.explorer.real_window import click, opened_window, panel_of, paste, press, settle, wait_until
 
 EXAMPLE = "The black cat is sleeping on the table."

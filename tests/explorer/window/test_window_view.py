@@ -11,21 +11,21 @@ from PySide6.QtGui import QColor, QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDialog, QTextBrowser
 
-from explorer.colour_maps import sequential
-from explorer.panels.head_atlas.panel import HeadAtlasPanel
-from explorer.panels.head_map.panel import HeadMapPanel
-from explorer.panels.next_token.panel import NextTokenPanel
-from explorer.session.intents import SetText, Show
-from explorer.session.state import Notice
-from explorer.theme import DARK, LIGHT
-from explorer.widgets import asking
-from explorer.window.window import MainWindow
-from models import load_weights
-from models.protocol.atlas import AtlasView
-from models.protocol.head import HeadRequest, HeadView
-from models.protocol.prediction import PredictionRequest, PredictionView
-from models.views import export
-from models.views.export import save_weights
+from attention_explorer.colour_maps import sequential
+from attention_explorer.panels.head_atlas.panel import HeadAtlasPanel
+from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.panels.next_token.panel import NextTokenPanel
+from attention_explorer.session.intents import SetText, Show
+from attention_explorer.session.state import Notice
+from attention_explorer.theme import DARK, LIGHT
+from attention_explorer.widgets import asking
+from attention_explorer.window.window import MainWindow
+from attention_models import load_weights
+from attention_models.protocol.atlas import AtlasView
+from attention_models.protocol.head import HeadRequest, HeadView
+from attention_models.protocol.prediction import PredictionRequest, PredictionView
+from attention_models.views import export
+from attention_models.views.export import save_weights
 from tests.explorer.answering import answering, pressing
 from tests.explorer.real_window import (
     bars,

@@ -12,17 +12,17 @@ from PySide6.QtCore import QMimeData, QPointF, QSize, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtTest import QTest
 
-from explorer.panels.head_map.panel import HeadMapPanel
-from explorer.panels.mask_scale.panel import MaskScalePanel
-from explorer.panels.next_token.panel import NextTokenPanel
-from explorer.panels.positions.panel import PositionsPanel
-from explorer.session.intents import OpenCheckpoint, SelectKey, SetPicture, Show
-from explorer.widgets import asking
-from explorer.widgets.number_text import value_text
-from explorer.window.window import MainWindow
-from models.protocol.head import HeadView
-from models.protocol.positions import PatchPositionsView
-from models.protocol.prediction import PredictionView
+from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.panels.mask_scale.panel import MaskScalePanel
+from attention_explorer.panels.next_token.panel import NextTokenPanel
+from attention_explorer.panels.positions.panel import PositionsPanel
+from attention_explorer.session.intents import OpenCheckpoint, SelectKey, SetPicture, Show
+from attention_explorer.widgets import asking
+from attention_explorer.widgets.number_text import value_text
+from attention_explorer.window.window import MainWindow
+from attention_models.protocol.head import HeadView
+from attention_models.protocol.positions import PatchPositionsView
+from attention_models.protocol.prediction import PredictionView
 from tests.explorer import documents
 from tests.explorer.real_window import click, opened_window, panel_of, press, settle, wait_until
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import QPoint
 
-from explorer.panels.lookup.dictionary_page import DictionaryPage
-from explorer.panels.lookup.entries import ENTRIES
-from explorer.panels.next_token.panel import NextTokenPanel
-from explorer.session.intents import SelectQuery, SetTarget
-from explorer.window.window import MainWindow
-from models.protocol.prediction import PredictionView
+from attention_explorer.panels.lookup.dictionary_page import DictionaryPage
+from attention_explorer.panels.lookup.entries import ENTRIES
+from attention_explorer.panels.next_token.panel import NextTokenPanel
+from attention_explorer.session.intents import SelectQuery, SetTarget
+from attention_explorer.window.window import MainWindow
+from attention_models.protocol.prediction import PredictionView
 from tests.explorer.real_window import EXAMPLE, click, opened_window, panel_of, picture, settle, wait_until
 from tests.explorer.widgets.pointer import move_pointer
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from models.attention import pooling
-from models.attention.atlas import IncrementalAtlas
-from models.attention.blocks import BlockSize
-from models.protocol.values import Pooling
-from models.protocol.work import Cancelled
+from attention_models.attention import pooling
+from attention_models.attention.atlas import IncrementalAtlas
+from attention_models.attention.blocks import BlockSize
+from attention_models.protocol.values import Pooling
+from attention_models.protocol.work import Cancelled
 from tests.models.inputs import HEADS, make, random_inputs
 
 

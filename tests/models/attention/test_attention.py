@@ -11,9 +11,9 @@ import pytest
 import torch
 from torch import nn
 
-from models.attention import attention, pooling
-from models.attention import output as mixing
-from models.attention.inputs import Part
+from attention_models.attention import attention, pooling
+from attention_models.attention import output as mixing
+from attention_models.attention.inputs import Part
 from tests.models.inputs import CASES, HEADS, LOWEST, Explicit, added, make, random_inputs, random_mask
 
 

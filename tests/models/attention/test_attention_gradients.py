@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from models.attention import attention
-from models.attention import output as mixing
-from models.attention.inputs import AttentionInputs
+from attention_models.attention import attention
+from attention_models.attention import output as mixing
+from attention_models.attention.inputs import AttentionInputs
 from tests.models.inputs import DIM, HEADS, make, random_inputs, random_mask
 
 PARTS = ("query", "key", "value", "bias", "sinks")

@@ -23,23 +23,23 @@ from transformers.masking_utils import (
     sliding_window_causal_mask_function,
 )
 
-from models import decode, open_checkpoint, run
-from models.attention.blocks import BlockSize
-from models.attention.hf_masks import mask_where_looked_at
-from models.attention.masks import RowMask
-from models.attention.tiles import HeadTiles
-from models.forward.model import Model
-from models.forward.trace import Trace
-from models.protocol import values
-from models.protocol.cell import CellRequest
-from models.protocol.comparison import CompareRequest
-from models.protocol.interventions import Intervention, Mask, Scale
-from models.protocol.values import SiteRef, Tile
-from models.quality.batching import source_ids, translate
-from models.trust.check import compare_with_eager
-from models.views import comparison, long_comparison
-from models.views.cell import cell_view
-from models.views.long_comparison import LongComparison
+from attention_models import decode, open_checkpoint, run
+from attention_models.attention.blocks import BlockSize
+from attention_models.attention.hf_masks import mask_where_looked_at
+from attention_models.attention.masks import RowMask
+from attention_models.attention.tiles import HeadTiles
+from attention_models.forward.model import Model
+from attention_models.forward.trace import Trace
+from attention_models.protocol import values
+from attention_models.protocol.cell import CellRequest
+from attention_models.protocol.comparison import CompareRequest
+from attention_models.protocol.interventions import Intervention, Mask, Scale
+from attention_models.protocol.values import SiteRef, Tile
+from attention_models.quality.batching import source_ids, translate
+from attention_models.trust.check import compare_with_eager
+from attention_models.views import comparison, long_comparison
+from attention_models.views.cell import cell_view
+from attention_models.views.long_comparison import LongComparison
 from tests.models import tiny
 from tests.models.eager import assert_same_as_eager, target_for
 from tests.models.opening.test_families import ALL, WINDOWS

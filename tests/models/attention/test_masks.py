@@ -11,16 +11,16 @@ import pytest
 import torch
 from torch import Tensor
 
-from models.attention import attention, masks
-from models.attention import output as mixing
-from models.attention.atlas import IncrementalAtlas
-from models.attention.blocks import BlockSize
-from models.attention.inputs import AttentionInputs, Part
-from models.attention.masks import MaskFunction, Places, RowMask, held, places
-from models.attention.pooling import pooled
-from models.attention.tiles import HeadTiles
-from models.protocol import values
-from models.protocol.values import Tile
+from attention_models.attention import attention, masks
+from attention_models.attention import output as mixing
+from attention_models.attention.atlas import IncrementalAtlas
+from attention_models.attention.blocks import BlockSize
+from attention_models.attention.inputs import AttentionInputs, Part
+from attention_models.attention.masks import MaskFunction, Places, RowMask, held, places
+from attention_models.attention.pooling import pooled
+from attention_models.attention.tiles import HeadTiles
+from attention_models.protocol import values
+from attention_models.protocol.values import Tile
 from tests.models.inputs import HEADS, random_inputs
 
 CPU = torch.device("cpu")

@@ -10,10 +10,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from models.attention import attention, pooling
-from models.attention.blocks import BlockSize
-from models.attention.inputs import AttentionInputs, Part
-from models.attention.rounding import bounds
+from attention_models.attention import attention, pooling
+from attention_models.attention.blocks import BlockSize
+from attention_models.attention.inputs import AttentionInputs, Part
+from attention_models.attention.rounding import bounds
 from tests.models.inputs import make, random_inputs
 
 

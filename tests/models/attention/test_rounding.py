@@ -11,9 +11,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from models.attention import attention
-from models.attention.inputs import AttentionInputs, Part
-from models.attention.rounding import Bounds, bounds, share_of_inputs
+from attention_models.attention import attention
+from attention_models.attention.inputs import AttentionInputs, Part
+from attention_models.attention.rounding import Bounds, bounds, share_of_inputs
 from tests.models.inputs import CASES, DIM, HEADS, LOWEST, make
 
 FORMATS = [torch.bfloat16, torch.float16]

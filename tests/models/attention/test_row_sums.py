@@ -12,12 +12,12 @@ import pytest
 import torch
 from torch.nn import functional
 
-from models import open_checkpoint, run
-from models.attention import attention, pooling
-from models.attention.atlas import IncrementalAtlas
-from models.attention.blocks import BlockSize
-from models.attention.inputs import AttentionInputs, Part
-from models.attention.row_sums import Row
+from attention_models import open_checkpoint, run
+from attention_models.attention import attention, pooling
+from attention_models.attention.atlas import IncrementalAtlas
+from attention_models.attention.blocks import BlockSize
+from attention_models.attention.inputs import AttentionInputs, Part
+from attention_models.attention.row_sums import Row
 from tests.models import tiny
 from tests.models.inputs import CASES, HEADS, Explicit, added, make, random_inputs
 

@@ -9,15 +9,15 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from models import read_corpus, run
-from models.corpus import corpus as reading
-from models.corpus.saving import save_means
-from models.protocol.corpus import FARTHEST, MOST_HITS, POSITIONS, CorpusQuestion, CorpusRequest, CorpusView
-from models.protocol.errors import InputError
-from models.protocol.interventions import Mask, Positions, Scale
-from models.protocol.skip import Skip
-from models.protocol.values import SiteRef
-from models.protocol.work import Cancelled
+from attention_models import read_corpus, run
+from attention_models.corpus import corpus as reading
+from attention_models.corpus.saving import save_means
+from attention_models.protocol.corpus import FARTHEST, MOST_HITS, POSITIONS, CorpusQuestion, CorpusRequest, CorpusView
+from attention_models.protocol.errors import InputError
+from attention_models.protocol.interventions import Mask, Positions, Scale
+from attention_models.protocol.skip import Skip
+from attention_models.protocol.values import SiteRef
+from attention_models.protocol.work import Cancelled
 from tests.models import tiny
 from tests.models.asking import ask, failure_of, opened
 from tests.models.eager import attentions

@@ -7,7 +7,7 @@ import torch
 import transformers
 from torch import Tensor, nn
 
-from models.dataflow.norms import norm_of
+from attention_models.dataflow.norms import norm_of
 
 WIDTH = 16
 

@@ -7,8 +7,8 @@ import threading
 import torch
 from torch import Tensor, nn
 
-from models.dataflow.graph import Term
-from models.dataflow.watch import Watch, unwatched
+from attention_models.dataflow.graph import Term
+from attention_models.dataflow.watch import Watch, unwatched
 
 
 class Calls(nn.Module):

@@ -6,20 +6,20 @@ import numpy as np
 import pytest
 import torch
 
-from models import decode, run
-from models.decoding.cached_run import CachedRun, prevents_caching, start_run
-from models.decoding.choosing import end_ids
-from models.engine.engine import Engine
-from models.forward.capture import Recorder, recording
-from models.forward.model import Model
-from models.protocol.decoding import DecodeRowsRequest, DecodeRowsView, DecodeStepRequest, DecodeStepView
-from models.protocol.decoding_settings import DecodeSettings
-from models.protocol.errors import InputError
-from models.protocol.interventions import Intervention, Mask, Positions, Scale
-from models.protocol.request import Result
-from models.protocol.run_inputs import RunInputs
-from models.protocol.skip import Skip
-from models.protocol.values import SiteRef
+from attention_models import decode, run
+from attention_models.decoding.cached_run import CachedRun, prevents_caching, start_run
+from attention_models.decoding.choosing import end_ids
+from attention_models.engine.engine import Engine
+from attention_models.forward.capture import Recorder, recording
+from attention_models.forward.model import Model
+from attention_models.protocol.decoding import DecodeRowsRequest, DecodeRowsView, DecodeStepRequest, DecodeStepView
+from attention_models.protocol.decoding_settings import DecodeSettings
+from attention_models.protocol.errors import InputError
+from attention_models.protocol.interventions import Intervention, Mask, Positions, Scale
+from attention_models.protocol.request import Result
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.skip import Skip
+from attention_models.protocol.values import SiteRef
 from tests.models.asking import ask, failure_of, opened
 
 TEXT = "Tom and Anna went to the park. Anna gave the ball to"

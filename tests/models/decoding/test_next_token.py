@@ -7,14 +7,14 @@ from itertools import pairwise
 import pytest
 import torch
 
-from models import open_checkpoint, run
-from models.decoding.next_token import write_into_input
-from models.forward.current_run import CurrentRun
-from models.forward.model import Model
-from models.forward.predictions import predict
-from models.protocol.decoding import DecodeCandidate, DecodeStepView, into_input
-from models.protocol.errors import InputError
-from models.protocol.run_inputs import RunInputs
+from attention_models import open_checkpoint, run
+from attention_models.decoding.next_token import write_into_input
+from attention_models.forward.current_run import CurrentRun
+from attention_models.forward.model import Model
+from attention_models.forward.predictions import predict
+from attention_models.protocol.decoding import DecodeCandidate, DecodeStepView, into_input
+from attention_models.protocol.errors import InputError
+from attention_models.protocol.run_inputs import RunInputs
 from tests.models import tiny
 from tests.models.tiny import TinyFolder
 

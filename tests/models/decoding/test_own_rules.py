@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 import torch
 
-from models.decoding.choosing import end_ids
-from models.decoding.decode import decode
-from models.decoding.own_rules import NO_RULES, own_rules
-from models.forward.model import Model
-from models.opening.open import open_checkpoint
-from models.protocol.decoding import DecodeStepRequest, DecodeStepView
-from models.protocol.decoding_settings import DecodeSettings
-from models.protocol.run_inputs import RunInputs
+from attention_models.decoding.choosing import end_ids
+from attention_models.decoding.decode import decode
+from attention_models.decoding.own_rules import NO_RULES, own_rules
+from attention_models.forward.model import Model
+from attention_models.opening.open import open_checkpoint
+from attention_models.protocol.decoding import DecodeStepRequest, DecodeStepView
+from attention_models.protocol.decoding_settings import DecodeSettings
+from attention_models.protocol.run_inputs import RunInputs
 from tests.models import tiny
 from tests.models.asking import ask, opened
 from tests.models.sentences import ENGLISH

@@ -7,13 +7,13 @@ import dataclasses
 import numpy as np
 import pytest
 
-from models import decode, run
-from models.attention import attention
-from models.attention import row_cache as kept_rows
-from models.attention.inputs import WHOLE, Part
-from models.engine.engine import Engine
-from models.protocol import values
-from models.protocol.decoding import (
+from attention_models import decode, run
+from attention_models.attention import attention
+from attention_models.attention import row_cache as kept_rows
+from attention_models.attention.inputs import WHOLE, Part
+from attention_models.engine.engine import Engine
+from attention_models.protocol import values
+from attention_models.protocol.decoding import (
     DecodeRowsRequest,
     DecodeRowsView,
     DecodeSamplesRequest,
@@ -21,11 +21,11 @@ from models.protocol.decoding import (
     DecodeStepRequest,
     DecodeStepView,
 )
-from models.protocol.decoding_settings import DecodeSettings
-from models.protocol.interventions import Mask
-from models.protocol.loading import LoadRequest
-from models.protocol.run_inputs import RunInputs
-from models.protocol.values import SiteRef
+from attention_models.protocol.decoding_settings import DecodeSettings
+from attention_models.protocol.interventions import Mask
+from attention_models.protocol.loading import LoadRequest
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.values import SiteRef
 from tests.models.asking import ask, failure_of, opened
 
 TEXT = "Tom and Anna went to the park. Anna gave the ball to"

@@ -12,21 +12,21 @@ import numpy as np
 import pytest
 import torch
 
-from models import run
-from models.decoding.along import Along
-from models.decoding.cached_run import CachedRun
-from models.decoding.player import Player
-from models.forward.model import Model
-from models.forward.trace import Trace
-from models.protocol.decoding import DecodeSamplesRequest, DecodeStepRequest, DecodeStepView, into_input
-from models.protocol.decoding_settings import DecodeSettings
-from models.protocol.head import HeadRequest, HeadView
-from models.protocol.interventions import Intervention, Mask, Positions, Scale
-from models.protocol.prompt import plain_text
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest, Ran
-from models.protocol.skip import Skip
-from models.protocol.values import SiteRef
+from attention_models import run
+from attention_models.decoding.along import Along
+from attention_models.decoding.cached_run import CachedRun
+from attention_models.decoding.player import Player
+from attention_models.forward.model import Model
+from attention_models.forward.trace import Trace
+from attention_models.protocol.decoding import DecodeSamplesRequest, DecodeStepRequest, DecodeStepView, into_input
+from attention_models.protocol.decoding_settings import DecodeSettings
+from attention_models.protocol.head import HeadRequest, HeadView
+from attention_models.protocol.interventions import Intervention, Mask, Positions, Scale
+from attention_models.protocol.prompt import plain_text
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.skip import Skip
+from attention_models.protocol.values import SiteRef
 from tests.models import tiny
 from tests.models.asking import ask, never, opened
 from tests.models.room import room_of

@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from models import decode, open_checkpoint, run
-from models.decoding.filling import Filling
-from models.decoding.next_token import write_into_input
-from models.decoding.spelling import Spelled, at_the_end, in_place_of, in_target
-from models.forward.current_run import CurrentRun
-from models.forward.model import Model
-from models.protocol.chat import Pair
-from models.protocol.decoding import DecodeStepView, into_input
-from models.protocol.errors import InputError
-from models.protocol.run_inputs import RunInputs
-from models.protocol.work import never
+from attention_models import decode, open_checkpoint, run
+from attention_models.decoding.filling import Filling
+from attention_models.decoding.next_token import write_into_input
+from attention_models.decoding.spelling import Spelled, at_the_end, in_place_of, in_target
+from attention_models.forward.current_run import CurrentRun
+from attention_models.forward.model import Model
+from attention_models.protocol.chat import Pair
+from attention_models.protocol.decoding import DecodeStepView, into_input
+from attention_models.protocol.errors import InputError
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.work import never
 from tests.models import tiny
 from tests.models.tiny import TinyFolder
 

@@ -12,10 +12,10 @@ from tokenizers import Regex, Tokenizer, decoders, normalizers, pre_tokenizers, 
 from tokenizers import models as kinds
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from models import adopt, open_checkpoint
-from models.decoding.spelling import Spelled, at_the_end, in_place_of
-from models.forward.model import Model
-from models.protocol.chat import Pair
+from attention_models import adopt, open_checkpoint
+from attention_models.decoding.spelling import Spelled, at_the_end, in_place_of
+from attention_models.forward.model import Model
+from attention_models.protocol.chat import Pair
 from tests.models import tiny
 from tests.models.text.test_plain_tokenizer import Bytes, Joined, Letters
 

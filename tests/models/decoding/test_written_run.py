@@ -9,13 +9,13 @@ import pytest
 import torch
 import transformers
 
-from models import decode, load_weights, open_checkpoint, save_weights
-from models.decoding.written_run import run_written
-from models.files.catalogue import folder_of
-from models.forward.model import Model
-from models.protocol.chat import Chat
-from models.protocol.decoding_settings import DecodeSettings
-from models.protocol.interventions import Scale
+from attention_models import decode, load_weights, open_checkpoint, save_weights
+from attention_models.decoding.written_run import run_written
+from attention_models.files.catalogue import folder_of
+from attention_models.forward.model import Model
+from attention_models.protocol.chat import Chat
+from attention_models.protocol.decoding_settings import DecodeSettings
+from attention_models.protocol.interventions import Scale
 from tests.models.talking import save_talking
 
 GREEDY = DecodeSettings()

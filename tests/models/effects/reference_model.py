@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from models import open_checkpoint
-from models.forward.model import Model
+from attention_models import open_checkpoint
+from attention_models.forward.model import Model
 from tests.models import tiny
 
 HERE = [5, 17, 3, 29, 11, 8, 17, 21]

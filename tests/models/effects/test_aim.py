@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from models import explanations, head_effects, logit_attribution, open_checkpoint, other_weights, patch, run
-from models.forward.model import Model
-from models.forward.predictions import answering_position
-from models.protocol.values import SiteRef
+from attention_models import explanations, head_effects, logit_attribution, open_checkpoint, other_weights, patch, run
+from attention_models.forward.model import Model
+from attention_models.forward.predictions import answering_position
+from attention_models.protocol.values import SiteRef
 from tests.models import tiny
 
 MASKED = "The cats near the house [MASK] hungry."

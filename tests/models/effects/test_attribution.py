@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 import torch
 
-from models import logit_attribution, open_checkpoint, run
-from models.forward.model import Model
-from models.protocol.attribution import AttributionRequest, AttributionView
-from models.protocol.effects import Aim
-from models.protocol.errors import InputError
-from models.protocol.interventions import Intervention, Scale
-from models.protocol.request import Failure
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest
-from models.protocol.skip import Skip
-from models.protocol.values import SiteRef
+from attention_models import logit_attribution, open_checkpoint, run
+from attention_models.forward.model import Model
+from attention_models.protocol.attribution import AttributionRequest, AttributionView
+from attention_models.protocol.effects import Aim
+from attention_models.protocol.errors import InputError
+from attention_models.protocol.interventions import Intervention, Scale
+from attention_models.protocol.request import Failure
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest
+from attention_models.protocol.skip import Skip
+from attention_models.protocol.values import SiteRef
 from tests.models import tiny
 from tests.models.asking import ask, opened
 from tests.models.eager import target_for

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from models import (
+from attention_models import (
     as_pytorch,
     compare_runs,
     explanations,
@@ -19,9 +19,9 @@ from models import (
     patch,
     run,
 )
-from models.forward.model import Model
-from models.forward.predictions import answering_position
-from models.protocol.errors import InputError
+from attention_models.forward.model import Model
+from attention_models.forward.predictions import answering_position
+from attention_models.protocol.errors import InputError
 from tests.models import tiny
 from tests.models.tiny import TinyModel
 

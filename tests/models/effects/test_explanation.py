@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 import torch
 
-from models import explanations, open_checkpoint, run
-from models.effects.rollout import mixed_with_identity, rollout
-from models.forward.model import Model
-from models.protocol.effects import Aim
-from models.protocol.errors import InputError
-from models.protocol.explanation import ACCOUNTS, ExplanationRequest, ExplanationView
-from models.protocol.interventions import Scale
-from models.protocol.request import Failure
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest
-from models.protocol.skip import Skip
-from models.protocol.values import SiteRef
+from attention_models import explanations, open_checkpoint, run
+from attention_models.effects.rollout import mixed_with_identity, rollout
+from attention_models.forward.model import Model
+from attention_models.protocol.effects import Aim
+from attention_models.protocol.errors import InputError
+from attention_models.protocol.explanation import ACCOUNTS, ExplanationRequest, ExplanationView
+from attention_models.protocol.interventions import Scale
+from attention_models.protocol.request import Failure
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest
+from attention_models.protocol.skip import Skip
+from attention_models.protocol.values import SiteRef
 from tests.models import tiny
 from tests.models.asking import ask, opened
 from tests.models.tiny import TinyModel

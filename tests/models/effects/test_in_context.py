@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from models import open_checkpoint, run, word_in_context
-from models.forward.model import Model
-from models.protocol.errors import InputError
-from models.protocol.in_context import InContextRequest, InContextView, place_of_word
-from models.protocol.skip import Skip
-from models.protocol.values import SiteRef
-from models.protocol.work import Cancelled
+from attention_models import open_checkpoint, run, word_in_context
+from attention_models.forward.model import Model
+from attention_models.protocol.errors import InputError
+from attention_models.protocol.in_context import InContextRequest, InContextView, place_of_word
+from attention_models.protocol.skip import Skip
+from attention_models.protocol.values import SiteRef
+from attention_models.protocol.work import Cancelled
 from tests.models import tiny
 from tests.models.asking import ask, failure_of, opened
 from tests.models.eager import hidden_states

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from models import adopt, logit_lens, open_checkpoint, run
-from models.forward.model import Model
-from models.protocol.lens import LensRequest, LensView
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest
+from attention_models import adopt, logit_lens, open_checkpoint, run
+from attention_models.forward.model import Model
+from attention_models.protocol.lens import LensRequest, LensView
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest
 from tests.models import own_modules, tiny
 from tests.models.asking import ask, opened
 from tests.models.eager import target_for
@@ -121,8 +121,8 @@ def test_where_the_head_does_not_read_the_stream_it_is_said(checkpoint: str) -> 
 
 
 def test_it_is_called_off(story_gpt: Model) -> None:
-    from models.effects.lens import lens_view
-    from models.protocol.work import Cancelled
+    from attention_models.effects.lens import lens_view
+    from attention_models.protocol.work import Cancelled
 
     trace = run(story_gpt, STORY)
     with pytest.raises(Cancelled):

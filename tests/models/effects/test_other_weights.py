@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 import torch
 
-from models import open_checkpoint, other_weights, run
-from models.effects import copies, least_change
-from models.effects import other_weights as search
-from models.forward.model import Model
-from models.protocol.errors import InputError
-from models.protocol.other_weights import OtherWeightsRequest, OtherWeightsView, Rerun
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest
-from models.protocol.skip import Skip
-from models.protocol.values import SiteRef
-from models.protocol.work import Cancelled
+from attention_models import open_checkpoint, other_weights, run
+from attention_models.effects import copies, least_change
+from attention_models.effects import other_weights as search
+from attention_models.forward.model import Model
+from attention_models.protocol.errors import InputError
+from attention_models.protocol.other_weights import OtherWeightsRequest, OtherWeightsView, Rerun
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest
+from attention_models.protocol.skip import Skip
+from attention_models.protocol.values import SiteRef
+from attention_models.protocol.work import Cancelled
 from tests.models import tiny
 from tests.models.asking import ask, failure_of, opened
 from tests.models.tiny import TinyModel

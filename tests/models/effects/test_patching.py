@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 import torch
 
-from models import patch, run
-from models.effects.copies import Copies
-from models.effects.patching import PatchSweep, aligned
-from models.forward.model import Model
-from models.protocol.batch import Batch
-from models.protocol.effects import Aim
-from models.protocol.errors import InputError
-from models.protocol.patching import Patched, PatchRequest, PatchView
-from models.protocol.request import Failure
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest, Ran
-from models.protocol.values import SiteRef
+from attention_models import patch, run
+from attention_models.effects.copies import Copies
+from attention_models.effects.patching import PatchSweep, aligned
+from attention_models.forward.model import Model
+from attention_models.protocol.batch import Batch
+from attention_models.protocol.effects import Aim
+from attention_models.protocol.errors import InputError
+from attention_models.protocol.patching import Patched, PatchRequest, PatchView
+from attention_models.protocol.request import Failure
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.values import SiteRef
 from tests.models import tiny
 from tests.models.asking import ask, opened
 from tests.models.tiny import TinyModel

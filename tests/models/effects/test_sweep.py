@@ -11,20 +11,20 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from models import head_effects, open_checkpoint, run
-from models.effects.aim import aimed, settle, token_of
-from models.effects.copies import Copies
-from models.effects.sweep import HeadSweep, effects_of
-from models.forward.model import Model
-from models.protocol.effects import Aim, EffectsRequest, EffectsView
-from models.protocol.errors import InputError
-from models.protocol.interventions import Scale
-from models.protocol.request import Failure
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest
-from models.protocol.skip import Skip
-from models.protocol.values import SiteRef
-from models.protocol.work import Cancelled
+from attention_models import head_effects, open_checkpoint, run
+from attention_models.effects.aim import aimed, settle, token_of
+from attention_models.effects.copies import Copies
+from attention_models.effects.sweep import HeadSweep, effects_of
+from attention_models.forward.model import Model
+from attention_models.protocol.effects import Aim, EffectsRequest, EffectsView
+from attention_models.protocol.errors import InputError
+from attention_models.protocol.interventions import Scale
+from attention_models.protocol.request import Failure
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest
+from attention_models.protocol.skip import Skip
+from attention_models.protocol.values import SiteRef
+from attention_models.protocol.work import Cancelled
 from tests.models import tiny
 from tests.models.asking import ask, opened, silent
 from tests.models.eager import target_for
@@ -173,7 +173,7 @@ def test_before_and_now_are_said_of_an_edited_run(story_gpt: Model) -> None:
 def test_of_a_batch_the_text_that_is_shown(story_gpt: Model) -> None:
     texts = ["The cat", STORY]
     traces = run(story_gpt, texts)
-    from models import Batch
+    from attention_models import Batch
 
     batch = Batch.of(texts).showing(1)
     found = effects_of(story_gpt, traces[1], batch, None, Aim(target=50))
@@ -228,8 +228,8 @@ def test_it_is_called_off_between_blocks(story_gpt: Model) -> None:
 
 def test_many_logits_are_not_kept(story_gpt: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = head_effects(story_gpt, STORY, target=" Tom")
-    monkeypatch.setattr("models.effects.sweep.KEPT_BYTES", 1)
-    monkeypatch.setattr("models.effects.sweep.LOGIT_BYTES", 1)
+    monkeypatch.setattr("attention_models.effects.sweep.KEPT_BYTES", 1)
+    monkeypatch.setattr("attention_models.effects.sweep.LOGIT_BYTES", 1)
     made = head_effects(story_gpt, STORY, target=" Tom")
     for one, other in zip(made.sites, kept.sites, strict=True):
         np.testing.assert_allclose(one.heads, other.heads, atol=ATOL)

@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 import torch
 
-from models import logit_lens, run
-from models.effects.aim import settle
-from models.effects.attribution import attributed
-from models.effects.copies import Copies
-from models.effects.patching import PatchSweep
-from models.effects.sweep import effects_of
-from models.forward.model import Model
-from models.protocol.attribution import AttributionRequest
-from models.protocol.effects import Aim
-from models.protocol.patching import Patched, PatchRequest
-from models.roles.copying import copying_scores
+from attention_models import logit_lens, run
+from attention_models.effects.aim import settle
+from attention_models.effects.attribution import attributed
+from attention_models.effects.copies import Copies
+from attention_models.effects.patching import PatchSweep
+from attention_models.effects.sweep import effects_of
+from attention_models.forward.model import Model
+from attention_models.protocol.attribution import AttributionRequest
+from attention_models.protocol.effects import Aim
+from attention_models.protocol.patching import Patched, PatchRequest
+from attention_models.roles.copying import copying_scores
 from tests.models.effects.reference_model import AGAINST, HERE, TARGET, THERE, reference_model
 
 FILE = Path(__file__).with_name("transformer_lens.json")

@@ -8,10 +8,10 @@ from pkgutil import iter_modules
 
 import pytest
 
-from models import protocol
-from models.engine.engine import Engine
-from models.protocol.hub import FetchRequest, LookUpRequest
-from models.protocol.request import Lane, Request, Result
+from attention_models import protocol
+from attention_models.engine.engine import Engine
+from attention_models.protocol.hub import FetchRequest, LookUpRequest
+from attention_models.protocol.request import Lane, Request, Result
 from tests.models.asking import ask
 
 MODULES = [import_module(f"{protocol.__name__}.{found.name}") for found in iter_modules(protocol.__path__)]

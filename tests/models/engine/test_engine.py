@@ -12,25 +12,25 @@ import numpy as np
 import pytest
 import torch
 
-from models import run
-from models.decoding.beam import BEAMS, MOST_WRITTEN
-from models.decoding.choosing import end_ids
-from models.decoding.decode import decode
-from models.engine.engine import Engine
-from models.forward.model import Model
-from models.opening.open import open_checkpoint
-from models.protocol.atlas import AtlasRequest, AtlasView
-from models.protocol.decoding import DecodeStepView, into_input
-from models.protocol.describing import DescribeRequest
-from models.protocol.head import HeadRequest, HeadView
-from models.protocol.loading import Loaded, LoadRequest
-from models.protocol.prediction import PredictionRequest, PredictionView
-from models.protocol.request import Failure, Request
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest
-from models.protocol.trust import TrustReport, TrustRequest
-from models.protocol.values import Placement, SiteRef
-from models.protocol.work import Cancelled
+from attention_models import run
+from attention_models.decoding.beam import BEAMS, MOST_WRITTEN
+from attention_models.decoding.choosing import end_ids
+from attention_models.decoding.decode import decode
+from attention_models.engine.engine import Engine
+from attention_models.forward.model import Model
+from attention_models.opening.open import open_checkpoint
+from attention_models.protocol.atlas import AtlasRequest, AtlasView
+from attention_models.protocol.decoding import DecodeStepView, into_input
+from attention_models.protocol.describing import DescribeRequest
+from attention_models.protocol.head import HeadRequest, HeadView
+from attention_models.protocol.loading import Loaded, LoadRequest
+from attention_models.protocol.prediction import PredictionRequest, PredictionView
+from attention_models.protocol.request import Failure, Request
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest
+from attention_models.protocol.trust import TrustReport, TrustRequest
+from attention_models.protocol.values import Placement, SiteRef
+from attention_models.protocol.work import Cancelled
 from tests.models import tiny
 from tests.models.asking import SITE, ask, failure_of, forward, never, opened, still_holds
 from tests.models.tiny import TinyFolder
@@ -278,7 +278,7 @@ def out_of_memory(*_: Any, **__: Any) -> Any:
 @pytest.mark.parametrize("shortage", [too_large, out_of_memory])
 def test_not_enough_memory(gpt: Engine, monkeypatch: pytest.MonkeyPatch, shortage: Callable[..., Any]) -> None:
     forward(gpt, tiny.SENTENCE, ticket=90)
-    monkeypatch.setattr("models.engine.running.run_each", shortage)
+    monkeypatch.setattr("attention_models.engine.running.run_each", shortage)
     failure = failure_of(gpt, ForwardRequest(inputs=RunInputs("Tom"), ticket=91))
     assert "not enough memory" in failure.sentence
     assert "Shorten the text" in failure.sentence
@@ -290,7 +290,7 @@ def test_not_enough_memory(gpt: Engine, monkeypatch: pytest.MonkeyPatch, shortag
 def test_not_enough_memory_to_describe(gpt: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """transformers' error is dressed up on its way, as one of the config."""
     forward(gpt, tiny.SENTENCE, ticket=95)
-    monkeypatch.setattr("models.opening.examine.AutoConfig.from_pretrained", out_of_memory)
+    monkeypatch.setattr("attention_models.opening.examine.AutoConfig.from_pretrained", out_of_memory)
     failure = failure_of(gpt, DescribeRequest(reference="en-es", ticket=96))
     assert "not enough memory to say what this is" in failure.sentence
     assert still_holds(gpt, 95)
@@ -300,7 +300,7 @@ def test_fault_of_the_program_is_not_dressed_up(gpt: Engine, monkeypatch: pytest
     def broken(*_: Any, **__: Any) -> Any:
         raise RuntimeError("sizes differ")
 
-    monkeypatch.setattr("models.engine.running.run_each", broken)
+    monkeypatch.setattr("attention_models.engine.running.run_each", broken)
     with pytest.raises(RuntimeError, match="sizes differ"):
         ask(gpt, ForwardRequest(inputs=RunInputs("Tom"), ticket=1))
 
@@ -311,7 +311,13 @@ def test_request_of_no_kind(gpt: Engine) -> None:
 
 
 @pytest.mark.parametrize(
-    "module", ["models.protocol.values", "models.protocol.errors", "models.protocol.hub", "models.files.catalogue"]
+    "module",
+    [
+        "attention_models.protocol.values",
+        "attention_models.protocol.errors",
+        "attention_models.protocol.hub",
+        "attention_models.files.catalogue",
+    ],
 )
 def test_imports_no_torch(module: str) -> None:
     program = f"import sys, {module}; print(*sys.modules)"
@@ -323,14 +329,14 @@ def test_imports_no_torch(module: str) -> None:
 
 @pytest.mark.parametrize("name", ["open_checkpoint", "run", "Trace", "Model"])
 def test_names_of_the_package(name: str) -> None:
-    import models
+    import attention_models as models
 
     assert name in dir(models)
     assert getattr(models, name).__name__ == name
 
 
 def test_unknown_name_of_the_package() -> None:
-    import models
+    import attention_models as models
 
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = models.nonsense

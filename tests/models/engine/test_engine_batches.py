@@ -10,23 +10,23 @@ import numpy as np
 import pytest
 import torch
 
-from models.engine.engine import Engine
-from models.forward.model import Model
-from models.forward.run import run
-from models.opening.open import open_checkpoint
-from models.protocol.atlas import AtlasRequest, AtlasView
-from models.protocol.batch import Batch
-from models.protocol.chat import Pair
-from models.protocol.classes import ClassesRequest, ClassesView
-from models.protocol.decoding import DecodeStepView, into_input
-from models.protocol.head import HeadRequest, HeadView
-from models.protocol.interventions import Intervention, Scale
-from models.protocol.prediction import PredictionRequest, PredictionView
-from models.protocol.request import Failure
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest, Ran
-from models.protocol.trust import TrustReport, TrustRequest
-from models.protocol.values import SiteRef
+from attention_models.engine.engine import Engine
+from attention_models.forward.model import Model
+from attention_models.forward.run import run
+from attention_models.opening.open import open_checkpoint
+from attention_models.protocol.atlas import AtlasRequest, AtlasView
+from attention_models.protocol.batch import Batch
+from attention_models.protocol.chat import Pair
+from attention_models.protocol.classes import ClassesRequest, ClassesView
+from attention_models.protocol.decoding import DecodeStepView, into_input
+from attention_models.protocol.head import HeadRequest, HeadView
+from attention_models.protocol.interventions import Intervention, Scale
+from attention_models.protocol.prediction import PredictionRequest, PredictionView
+from attention_models.protocol.request import Failure
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.trust import TrustReport, TrustRequest
+from attention_models.protocol.values import SiteRef
 from tests.models import tiny
 from tests.models.asking import ask, opened
 

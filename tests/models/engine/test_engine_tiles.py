@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from models.engine.engine import Engine
-from models.forward import current_run
-from models.protocol.atlas import AtlasRequest, AtlasView
-from models.protocol.head import HeadRequest, HeadView, RowRequest, RowView, TilesRequest, TilesView
-from models.protocol.values import Tile
+from attention_models.engine.engine import Engine
+from attention_models.forward import current_run
+from attention_models.protocol.atlas import AtlasRequest, AtlasView
+from attention_models.protocol.head import HeadRequest, HeadView, RowRequest, RowView, TilesRequest, TilesView
+from attention_models.protocol.values import Tile
 from tests.models.asking import SITE, ask, failure_of, forward, opened
 from tests.models.tiny import TinyFolder
 

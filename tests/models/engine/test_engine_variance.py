@@ -7,12 +7,12 @@ import math
 import numpy as np
 import pytest
 
-from models.engine.engine import Engine
-from models.protocol.request import Failure
-from models.protocol.values import SiteRef
-from models.protocol.variance import VarianceRequest, VarianceView
-from models.protocol.work import Cancelled
-from models.views.variance import measure
+from attention_models.engine.engine import Engine
+from attention_models.protocol.request import Failure
+from attention_models.protocol.values import SiteRef
+from attention_models.protocol.variance import VarianceRequest, VarianceView
+from attention_models.protocol.work import Cancelled
+from attention_models.views.variance import measure
 from tests.models.asking import ask, failure_of, forward, opened
 
 SITE = SiteRef("decoder", 5)

@@ -8,20 +8,20 @@ import numpy as np
 import pytest
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from models import adopt, decode, open_checkpoint, run
-from models.attention import attention, masks, pooling, tiles
-from models.attention import output as mixing
-from models.attention.blocks import BlockSize
-from models.effects import copies
-from models.engine.engine import Engine
-from models.forward import logits
-from models.forward.recurrent_model import RecurrentModel
-from models.protocol import values
-from models.protocol.loading import Loaded, LoadRequest
-from models.protocol.values import Placement
-from models.trust.recurrent_formulas import compare_with_formulas
-from models.views import long_comparison
-from models.views.recurrent import score_of
+from attention_models import adopt, decode, open_checkpoint, run
+from attention_models.attention import attention, masks, pooling, tiles
+from attention_models.attention import output as mixing
+from attention_models.attention.blocks import BlockSize
+from attention_models.effects import copies
+from attention_models.engine.engine import Engine
+from attention_models.forward import logits
+from attention_models.forward.recurrent_model import RecurrentModel
+from attention_models.protocol import values
+from attention_models.protocol.loading import Loaded, LoadRequest
+from attention_models.protocol.values import Placement
+from attention_models.trust.recurrent_formulas import compare_with_formulas
+from attention_models.views import long_comparison
+from attention_models.views.recurrent import score_of
 from tests.models.asking import ask
 from tests.models.everything import PICTURES, aligned, everything, open_in, text_of, unlike
 from tests.models.own_modules import CHARACTERS, CONTEXT, Reader, Writer

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from models.files.devices import is_out_of_memory
-from models.protocol.errors import CheckpointError
+from attention_models.files.devices import is_out_of_memory
+from attention_models.protocol.errors import CheckpointError
 from tests.models.tiny import byte_level
 
 ROOT = Path(__file__).parents[3]

@@ -11,20 +11,20 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from models import Mask, open_checkpoint, run
-from models.engine.engine import Engine
-from models.files.training_steps import snapshot_path
-from models.protocol.head import HeadRequest, HeadView
-from models.protocol.interventions import Scale
-from models.protocol.loading import Loaded, LoadRequest
-from models.protocol.request import Failure
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest, Ran
-from models.protocol.stepping import Stepped, StepRequest
-from models.protocol.trust import TrustReport, TrustRequest
-from models.protocol.two_runs import OtherRun, TwoRunsRequest
-from models.protocol.values import Placement, SiteRef
-from models.protocol.work import Cancelled, never
+from attention_models import Mask, open_checkpoint, run
+from attention_models.engine.engine import Engine
+from attention_models.files.training_steps import snapshot_path
+from attention_models.protocol.head import HeadRequest, HeadView
+from attention_models.protocol.interventions import Scale
+from attention_models.protocol.loading import Loaded, LoadRequest
+from attention_models.protocol.request import Failure
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.stepping import Stepped, StepRequest
+from attention_models.protocol.trust import TrustReport, TrustRequest
+from attention_models.protocol.two_runs import OtherRun, TwoRunsRequest
+from attention_models.protocol.values import Placement, SiteRef
+from attention_models.protocol.work import Cancelled, never
 from tests.models.training_folders import trained
 
 CPU = Placement("cpu")

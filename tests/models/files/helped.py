@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import time
 
-from models.files import helper_work
-from models.files.helper_work import Note, serve_requests
+from attention_models.files import helper_work
+from attention_models.files.helper_work import Note, serve_requests
 
 
 def work(request: str, note: Note) -> str:

@@ -11,12 +11,18 @@ import torch
 import transformers
 from transformers import AutoModel
 
-from models.files.bounds import Accounted, out_of_bounds, too_large_for_vocabulary, too_long_header, too_many_values
-from models.files.families import settings_of
-from models.files.weight_files import read_json
-from models.protocol.errors import CheckpointError
-from models.protocol.hub import Tensors
-from models.textbook.typed_numbers import typed_number
+from attention_models.files.bounds import (
+    Accounted,
+    out_of_bounds,
+    too_large_for_vocabulary,
+    too_long_header,
+    too_many_values,
+)
+from attention_models.files.families import settings_of
+from attention_models.files.weight_files import read_json
+from attention_models.protocol.errors import CheckpointError
+from attention_models.protocol.hub import Tensors
+from attention_models.textbook.typed_numbers import typed_number
 
 REAL = (
     *("albert", "bart", "bert", "bloom", "clip", "deberta-v2", "deepseek_v3", "dinov2", "distilbert", "electra"),

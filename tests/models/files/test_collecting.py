@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from models.files import collecting
+from attention_models.files import collecting
 
 
 @pytest.fixture(params=[True, False], ids=["was on", "was off"])

@@ -8,18 +8,18 @@ from typing import Any
 import pytest
 import torch
 
-from models.engine.engine import Engine
-from models.files import devices
-from models.protocol import values
-from models.protocol.atlas import AtlasRequest
-from models.protocol.comparison import CompareRequest
-from models.protocol.head import HeadRequest
-from models.protocol.interventions import Scale
-from models.protocol.loading import DevicesRequest, DevicesView, Loaded, LoadRequest
-from models.protocol.request import Failure, Request, Result
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest, Ran
-from models.protocol.values import AUTO, BEST, Placement, SiteRef
+from attention_models.engine.engine import Engine
+from attention_models.files import devices
+from attention_models.protocol import values
+from attention_models.protocol.atlas import AtlasRequest
+from attention_models.protocol.comparison import CompareRequest
+from attention_models.protocol.head import HeadRequest
+from attention_models.protocol.interventions import Scale
+from attention_models.protocol.loading import DevicesRequest, DevicesView, Loaded, LoadRequest
+from attention_models.protocol.request import Failure, Request, Result
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.values import AUTO, BEST, Placement, SiteRef
 from tests import pretend_device
 from tests.models import tiny
 from tests.models.asking import ask, failure_of, forward

@@ -8,23 +8,23 @@ from typing import Any
 import pytest
 import torch
 
-from models import open_checkpoint, run
-from models.attention import attention
-from models.attention.inputs import Part
-from models.engine.engine import Engine
-from models.forward.capture import IMPLEMENTATION
-from models.protocol import values
-from models.protocol.atlas import AtlasRequest
-from models.protocol.cell import CellRequest
-from models.protocol.decoding import DecodeSamplesRequest, DecodeStepRequest
-from models.protocol.decoding_settings import DecodeSettings
-from models.protocol.head import HeadRequest, RowRequest, TilesRequest
-from models.protocol.interventions import Intervention, Mask, Scale
-from models.protocol.prediction import PredictionRequest
-from models.protocol.request import Failure, Request
-from models.protocol.run_inputs import RunInputs
-from models.protocol.values import Placement, SiteRef, Tile
-from models.views.alignment import likelihoods
+from attention_models import open_checkpoint, run
+from attention_models.attention import attention
+from attention_models.attention.inputs import Part
+from attention_models.engine.engine import Engine
+from attention_models.forward.capture import IMPLEMENTATION
+from attention_models.protocol import values
+from attention_models.protocol.atlas import AtlasRequest
+from attention_models.protocol.cell import CellRequest
+from attention_models.protocol.decoding import DecodeSamplesRequest, DecodeStepRequest
+from attention_models.protocol.decoding_settings import DecodeSettings
+from attention_models.protocol.head import HeadRequest, RowRequest, TilesRequest
+from attention_models.protocol.interventions import Intervention, Mask, Scale
+from attention_models.protocol.prediction import PredictionRequest
+from attention_models.protocol.request import Failure, Request
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.values import Placement, SiteRef, Tile
+from attention_models.views.alignment import likelihoods
 from tests import pretend_device
 from tests.models import inputs, tiny
 from tests.models.asking import ask, forward

@@ -13,30 +13,30 @@ import torch
 from torch import nn
 from transformers import AutoModelForCausalLM
 
-from models import open_checkpoint, run
-from models.engine.engine import Engine
-from models.files import devices
-from models.forward.model import Model
-from models.forward.trace import Trace
-from models.opening.examination import Examination
-from models.opening.open import open_examined
-from models.protocol.atlas import AtlasRequest
-from models.protocol.cell import CellRequest
-from models.protocol.comparison import CompareRequest
-from models.protocol.decoding import into_input
-from models.protocol.errors import CheckpointError
-from models.protocol.head import HeadRequest
-from models.protocol.loading import DevicesRequest, DevicesView, Loaded, LoadRequest
-from models.protocol.order import ShuffleRequest
-from models.protocol.positions import PositionsRequest
-from models.protocol.prediction import PredictionRequest, PredictionView
-from models.protocol.request import Failure
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest, Ran
-from models.protocol.trust import TrustReport, TrustRequest
-from models.protocol.values import BEST, UNIT_ROUNDOFFS, Placement, SiteRef
-from models.protocol.variance import VarianceRequest
-from models.protocol.work import ShouldStop
+from attention_models import open_checkpoint, run
+from attention_models.engine.engine import Engine
+from attention_models.files import devices
+from attention_models.forward.model import Model
+from attention_models.forward.trace import Trace
+from attention_models.opening.examination import Examination
+from attention_models.opening.open import open_examined
+from attention_models.protocol.atlas import AtlasRequest
+from attention_models.protocol.cell import CellRequest
+from attention_models.protocol.comparison import CompareRequest
+from attention_models.protocol.decoding import into_input
+from attention_models.protocol.errors import CheckpointError
+from attention_models.protocol.head import HeadRequest
+from attention_models.protocol.loading import DevicesRequest, DevicesView, Loaded, LoadRequest
+from attention_models.protocol.order import ShuffleRequest
+from attention_models.protocol.positions import PositionsRequest
+from attention_models.protocol.prediction import PredictionRequest, PredictionView
+from attention_models.protocol.request import Failure
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.trust import TrustReport, TrustRequest
+from attention_models.protocol.values import BEST, UNIT_ROUNDOFFS, Placement, SiteRef
+from attention_models.protocol.variance import VarianceRequest
+from attention_models.protocol.work import ShouldStop
 from tests.models import tiny
 from tests.models.asking import ask, failure_of
 
@@ -212,7 +212,7 @@ def test_a_model_whose_weights_are_kept_aside_answers_the_same(monkeypatch, refe
         assert all(p.is_meta for p in model.module.parameters())
         return model
 
-    monkeypatch.setattr("models.opening.load.open_examined", opened)
+    monkeypatch.setattr("attention_models.opening.load.open_examined", opened)
     assert isinstance(ask(spread, LoadRequest(ticket=1, reference=reference)), Loaded)
     inputs = RunInputs(tiny.SENTENCE, target="Tom y Ana" if reference == "en-es" else None)
     requests = (
@@ -264,7 +264,7 @@ def test_a_load_without_room_says_so_and_leaves_the_open_model(monkeypatch, dtyp
     def full(*_: Any, **__: Any) -> nn.Module:
         raise torch.OutOfMemoryError("CUDA out of memory")
 
-    monkeypatch.setattr("models.opening.open._weights", full)
+    monkeypatch.setattr("attention_models.opening.open._weights", full)
     failure = failure_of(engine, LoadRequest(ticket=3, reference="en-es", placement=Placement("cpu", dtype)))
     assert f"en-es in {dtype} does not fit on cpu" in failure.sentence
     assert failure.no_room == Placement("cpu", dtype)
@@ -286,8 +286,8 @@ def test_what_did_not_fit_is_let_go(monkeypatch):
         raise MemoryError(f"{id(big)}")
 
     freed: list[int] = []
-    monkeypatch.setattr("models.engine.running.run_each", full)
-    monkeypatch.setattr("models.files.devices.free", lambda: freed.append(len(held)))
+    monkeypatch.setattr("attention_models.engine.running.run_each", full)
+    monkeypatch.setattr("attention_models.files.devices.free", lambda: freed.append(len(held)))
     failure = failure_of(engine, ForwardRequest(inputs=RunInputs("Tom"), ticket=2))
     assert "not enough memory" in failure.sentence
     assert freed == [1]  # gone before the caches were emptied

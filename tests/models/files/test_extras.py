@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from models.files import extras
+from attention_models.files import extras
 from tests.models import lora
 from tests.models.gguf_maker import gguf_of
 from tests.models.tiny import TinyFolder
@@ -56,9 +56,9 @@ def version_of(name):
 sys.meta_path.insert(0, Folders)
 importlib.metadata.version = version_of
 
-import models
-from models.files import extras
-from models.protocol.errors import CheckpointError
+import attention_models as models
+from attention_models.files import extras
+from attention_models.protocol.errors import CheckpointError
 
 assert extras.lacking(hidden) == list(hidden)
 for reference, options in {opened!r}:

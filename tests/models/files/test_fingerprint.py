@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from models.files.fingerprint import cheap_fingerprint, difference, fingerprint, shown_hash
-from models.protocol.work import Cancelled
+from attention_models.files.fingerprint import cheap_fingerprint, difference, fingerprint, shown_hash
+from attention_models.protocol.work import Cancelled
 
 
 @pytest.fixture

@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 import torch
 
-from models import open_checkpoint, run
-from models.files import gguf as gguf_files
-from models.files.gguf import read_gguf
-from models.opening import examine_gguf
-from models.opening.describe import description_of
-from models.protocol.describing import DescribeRequest
-from models.protocol.errors import CheckpointError
-from models.protocol.values import StackInfo
+from attention_models import open_checkpoint, run
+from attention_models.files import gguf as gguf_files
+from attention_models.files.gguf import read_gguf
+from attention_models.opening import examine_gguf
+from attention_models.opening.describe import description_of
+from attention_models.protocol.describing import DescribeRequest
+from attention_models.protocol.errors import CheckpointError
+from attention_models.protocol.values import StackInfo
 from tests.hostile.gguf_files import array, text, with_settings
 from tests.models.gguf_maker import gguf_of
 from tests.models.tiny import SENTENCE, TinyFolder

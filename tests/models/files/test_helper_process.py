@@ -11,9 +11,9 @@ from contextlib import suppress
 import psutil
 import pytest
 
-from models.files import helper_work
-from models.files.helper_process import Ended, HelperProcess, Limits
-from models.protocol.work import Cancelled
+from attention_models.files import helper_work
+from attention_models.files.helper_process import Ended, HelperProcess, Limits
+from attention_models.protocol.work import Cancelled
 
 LIMITS = Limits(processor_seconds=0.3, seconds=60, memory=200 << 20)
 PATIENT = Limits(processor_seconds=600, seconds=600, memory=1 << 40)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from models.files.catalogue import folder_of, read_card
-from models.files.names import HubName, is_elsewhere, is_hub, parse, title_of
-from models.protocol.errors import CheckpointError
+from attention_models.files.catalogue import folder_of, read_card
+from attention_models.files.names import HubName, is_elsewhere, is_hub, parse, title_of
+from attention_models.protocol.errors import CheckpointError
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from models.files.own_process import OwnProcess
+from attention_models.files.own_process import OwnProcess
 
 _PYTHON = sys.executable
 

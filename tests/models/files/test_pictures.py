@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from models.files import pictures, sample_pictures
-from models.files.pictures import read_picture
-from models.files.sample_pictures import SAMPLES, default_picture, path_of, samples, title_of_picture
-from models.protocol.errors import InputError
+from attention_models.files import pictures, sample_pictures
+from attention_models.files.pictures import read_picture
+from attention_models.files.sample_pictures import SAMPLES, default_picture, path_of, samples, title_of_picture
+from attention_models.protocol.errors import InputError
 
 RED = np.zeros((4, 6, 3), np.uint8)
 RED[:, :, 0] = 200

@@ -13,16 +13,16 @@ import torch
 from PIL import Image
 from transformers.image_utils import load_image
 
-from models import open_checkpoint, run
-from models.engine.engine import Engine
-from models.files import pictures
-from models.files.pictures import ReadPicture, read_picture
-from models.forward.vision import VisionModel
-from models.protocol.loading import LoadRequest
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest, Ran
-from models.protocol.trust import TrustReport, TrustRequest
-from models.trust.pictures import picture_difference
+from attention_models import open_checkpoint, run
+from attention_models.engine.engine import Engine
+from attention_models.files import pictures
+from attention_models.files.pictures import ReadPicture, read_picture
+from attention_models.forward.vision import VisionModel
+from attention_models.protocol.loading import LoadRequest
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.trust import TrustReport, TrustRequest
+from attention_models.trust.pictures import picture_difference
 from tests.models import tiny_vision
 from tests.models.asking import never, silent
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from models import open_checkpoint, run
-from models.engine.engine import Engine
-from models.protocol.errors import CheckpointError
-from models.protocol.loading import Loaded, LoadRequest
-from models.protocol.values import AUTO, Placement
+from attention_models import open_checkpoint, run
+from attention_models.engine.engine import Engine
+from attention_models.protocol.errors import CheckpointError
+from attention_models.protocol.loading import Loaded, LoadRequest
+from attention_models.protocol.values import AUTO, Placement
 from tests.models import tiny
 from tests.models.asking import ask
 from tests.models.everything import PICTURES, aligned, everything, open_in, text_of, unlike

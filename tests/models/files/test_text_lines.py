@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from models.files.text_lines import MOST_BYTES, lines_of, read_lines
-from models.protocol.batch import MOST_TEXTS
-from models.protocol.errors import ExplorerError
+from attention_models.files.text_lines import MOST_BYTES, lines_of, read_lines
+from attention_models.protocol.batch import MOST_TEXTS
+from attention_models.protocol.errors import ExplorerError
 
 
 def test_lines_that_say_something_without_white_space_around_them() -> None:

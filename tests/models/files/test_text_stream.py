@@ -7,9 +7,9 @@ import os
 
 import pytest
 
-from models.files import text_stream
-from models.files.text_stream import TextLine, TextStream
-from models.protocol.errors import InputError
+from attention_models.files import text_stream
+from attention_models.files.text_stream import TextLine, TextStream
+from attention_models.protocol.errors import InputError
 
 
 def read(path):

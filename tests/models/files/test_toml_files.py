@@ -6,7 +6,7 @@ import tomllib
 
 import pytest
 
-from models.files.toml_files import DEEPEST_KEY, decode_toml
+from attention_models.files.toml_files import DEEPEST_KEY, decode_toml
 
 LONG = ".".join(["a"] * 1_000)  # tomllib alone takes seconds for a hundred times as many, and all memory
 DOTS = "." * 100

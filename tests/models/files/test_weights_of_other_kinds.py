@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from models.opening.examine import examine
-from models.protocol.errors import CheckpointError
+from attention_models.opening.examine import examine
+from attention_models.protocol.errors import CheckpointError
 
 
 def folder_with(tmp_path: Path, name: str, content: bytes, config: dict[str, object] | None = None) -> str:

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from models.forward.context import Context, Workspace
-from models.forward.current_run import CurrentRun
-from models.forward.model import Model
-from models.forward.run import run
-from models.protocol.flow import STREAM, BlockRequest, BlockView, FeedForwardBox, HeadsBox, NormBox, OutputBox, SumBox
-from models.protocol.interventions import Intervention
-from models.protocol.run_inputs import RunInputs
-from models.protocol.work import never
+from attention_models.forward.context import Context, Workspace
+from attention_models.forward.current_run import CurrentRun
+from attention_models.forward.model import Model
+from attention_models.forward.run import run
+from attention_models.protocol.flow import (
+    STREAM,
+    BlockRequest,
+    BlockView,
+    FeedForwardBox,
+    HeadsBox,
+    NormBox,
+    OutputBox,
+    SumBox,
+)
+from attention_models.protocol.interventions import Intervention
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.work import never
 from tests.models import tiny
 from tests.models.eager import target_for
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from models.forward.model import Model
+from attention_models.forward.model import Model
 from tests.models import tiny
 from tests.models.eager import target_for
 

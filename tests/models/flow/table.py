@@ -11,12 +11,12 @@ from pathlib import Path
 
 import transformers
 
-from models import open_checkpoint
-from models.flow.block import answer
-from models.flow.model import watched_run
-from models.forward.model import Model
-from models.protocol.errors import ExplorerError
-from models.protocol.flow import (
+from attention_models import open_checkpoint
+from attention_models.flow.block import answer
+from attention_models.flow.model import watched_run
+from attention_models.forward.model import Model
+from attention_models.protocol.errors import ExplorerError
+from attention_models.protocol.flow import (
     BlockView,
     Box,
     FeedForwardBox,
@@ -27,7 +27,7 @@ from models.protocol.flow import (
     ProjectionBox,
     SumBox,
 )
-from models.protocol.work import never
+from attention_models.protocol.work import never
 from tests.models import tiny, tiny_vision
 from tests.models.flow.blocks import context_of, request
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from models.flow.block import answer
-from models.protocol.flow import (
+from attention_models.flow.block import answer
+from attention_models.protocol.flow import (
     BlockView,
     FeedForwardBox,
     HeadsBox,

@@ -10,11 +10,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from models import open_checkpoint
-from models.flow.block import answer
-from models.forward.context import Context
-from models.forward.model import Model
-from models.protocol.flow import FeedForwardBox
+from attention_models import open_checkpoint
+from attention_models.flow.block import answer
+from attention_models.forward.context import Context
+from attention_models.forward.model import Model
+from attention_models.protocol.flow import FeedForwardBox
 from tests.models import tiny
 from tests.models.flow.blocks import close, context_of, request
 from tests.models.flow.hooked import hooked

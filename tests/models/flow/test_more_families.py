@@ -10,11 +10,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from models import open_checkpoint
-from models.flow.block import answer
-from models.flow.model import answer as flow_answer
-from models.forward.model import Model
-from models.protocol.flow import FeedForwardBox, FlowRequest, NormBox, SumBox
+from attention_models import open_checkpoint
+from attention_models.flow.block import answer
+from attention_models.flow.model import answer as flow_answer
+from attention_models.forward.model import Model
+from attention_models.protocol.flow import FeedForwardBox, FlowRequest, NormBox, SumBox
 from tests.models import tiny
 from tests.models.flow.blocks import assert_adds_up, close, context_of, request
 from tests.models.tiny import _LLAMA, Kind, byte_level

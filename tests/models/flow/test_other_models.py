@@ -9,11 +9,19 @@ import pytest
 import torch
 from torch import Tensor
 
-from models import open_checkpoint
-from models.flow.block import answer
-from models.flow.model import answer as flow_answer
-from models.forward.context import Context
-from models.protocol.flow import BlockView, FlowRequest, HeadsBox, ModuleBox, NormBox, OutputBox, ProjectionBox
+from attention_models import open_checkpoint
+from attention_models.flow.block import answer
+from attention_models.flow.model import answer as flow_answer
+from attention_models.forward.context import Context
+from attention_models.protocol.flow import (
+    BlockView,
+    FlowRequest,
+    HeadsBox,
+    ModuleBox,
+    NormBox,
+    OutputBox,
+    ProjectionBox,
+)
 from tests.models import tiny, tiny_vision
 from tests.models.flow.blocks import assert_adds_up, close, context_of, request
 from tests.models.flow.families import Blocks, bart, bert, gpt2

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from models import open_checkpoint
-from models.flow.block import answer as block_answer
-from models.flow.model import answer
-from models.protocol.errors import InputError
-from models.protocol.flow import FlowRequest
-from models.textbook.recurrent import RecurrentSeq2Seq
+from attention_models import open_checkpoint
+from attention_models.flow.block import answer as block_answer
+from attention_models.flow.model import answer
+from attention_models.protocol.errors import InputError
+from attention_models.protocol.flow import FlowRequest
+from attention_models.textbook.recurrent import RecurrentSeq2Seq
 from tests.models.flow.blocks import context_of, request
 
 SENTENCE = "Good morning, how are you?"

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 import torch
 
-from models import adopt, open_checkpoint, run
-from models.flow.again import Again
-from models.flow.block import answer
-from models.flow.model import answer as flow_answer
-from models.forward.context import Context, Workspace
-from models.forward.current_run import CurrentRun
-from models.forward.model import Model
-from models.protocol.batch import Batch
-from models.protocol.cell import CellRequest
-from models.protocol.flow import (
+from attention_models import adopt, open_checkpoint, run
+from attention_models.flow.again import Again
+from attention_models.flow.block import answer
+from attention_models.flow.model import answer as flow_answer
+from attention_models.forward.context import Context, Workspace
+from attention_models.forward.current_run import CurrentRun
+from attention_models.forward.model import Model
+from attention_models.protocol.batch import Batch
+from attention_models.protocol.cell import CellRequest
+from attention_models.protocol.flow import (
     BlockView,
     FeedForwardBox,
     FlowRequest,
@@ -25,13 +25,13 @@ from models.protocol.flow import (
     OutputBox,
     ProjectionBox,
 )
-from models.protocol.interventions import Intervention, Mask, Positions, Scale
-from models.protocol.run_inputs import RunInputs
-from models.protocol.skip import Skip
-from models.protocol.values import SiteRef
-from models.protocol.work import Cancelled, never
-from models.views.cell import cell_view
-from models.views.residual import logit_direction
+from attention_models.protocol.interventions import Intervention, Mask, Positions, Scale
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.skip import Skip
+from attention_models.protocol.values import SiteRef
+from attention_models.protocol.work import Cancelled, never
+from attention_models.views.cell import cell_view
+from attention_models.views.residual import logit_direction
 from tests.models import own_modules, tiny
 from tests.models.flow.blocks import assert_adds_up, close, context_of, request
 

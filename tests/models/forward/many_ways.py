@@ -13,10 +13,10 @@ from itertools import cycle, islice
 import numpy as np
 import torch
 
-from models import open_checkpoint, run
-from models.forward.model import Model
-from models.protocol.interventions import Intervention, Mask
-from models.protocol.work import Cancelled
+from attention_models import open_checkpoint, run
+from attention_models.forward.model import Model
+from attention_models.protocol.interventions import Intervention, Mask
+from attention_models.protocol.work import Cancelled
 
 TEXT = "Tom and Anna went to the park. Anna gave the ball to"
 EDITS: dict[str, tuple[Intervention, ...]] = {"as it is": (), "window of 4": (Mask("window", window=4),)}

@@ -10,13 +10,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from models import open_checkpoint, run
-from models.decoding.cached_run import CachedRun, start_run
-from models.forward.mean_texts import mean_inputs, mean_sentences
-from models.forward.model import Model
-from models.protocol.errors import InputError
-from models.protocol.skip import Fill, Skip
-from models.protocol.values import SiteRef
+from attention_models import open_checkpoint, run
+from attention_models.decoding.cached_run import CachedRun, start_run
+from attention_models.forward.mean_texts import mean_inputs, mean_sentences
+from attention_models.forward.model import Model
+from attention_models.protocol.errors import InputError
+from attention_models.protocol.skip import Fill, Skip
+from attention_models.protocol.values import SiteRef
 from tests.models import tiny
 from tests.models.eager import target_for
 from tests.models.tiny import TinyModel

@@ -12,28 +12,28 @@ import torch.nn.functional as F
 from torch import nn
 from transformers import GPT2LMHeadModel
 
-from models import adopt, attend, decode, open_checkpoint, run
-from models.attention import attention
-from models.engine.engine import Engine
-from models.forward import adopted
-from models.protocol import values
-from models.protocol.atlas import AtlasRequest
-from models.protocol.cell import CellRequest, CellView
-from models.protocol.decoding import into_input
-from models.protocol.errors import CheckpointError, InputError
-from models.protocol.head import HeadRequest
-from models.protocol.interventions import Mask, Scale
-from models.protocol.loading import Loaded, LoadRequest
-from models.protocol.order import ShuffleRequest
-from models.protocol.positions import PositionsRequest, PositionsView
-from models.protocol.prediction import PredictionRequest
-from models.protocol.request import Failure
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest, Ran
-from models.protocol.trust import TrustReport, TrustRequest
-from models.protocol.values import Placement, SiteRef, site_tokens
-from models.trust import layers as trust_layers
-from models.trust.check import compare_with_eager
+from attention_models import adopt, attend, decode, open_checkpoint, run
+from attention_models.attention import attention
+from attention_models.engine.engine import Engine
+from attention_models.forward import adopted
+from attention_models.protocol import values
+from attention_models.protocol.atlas import AtlasRequest
+from attention_models.protocol.cell import CellRequest, CellView
+from attention_models.protocol.decoding import into_input
+from attention_models.protocol.errors import CheckpointError, InputError
+from attention_models.protocol.head import HeadRequest
+from attention_models.protocol.interventions import Mask, Scale
+from attention_models.protocol.loading import Loaded, LoadRequest
+from attention_models.protocol.order import ShuffleRequest
+from attention_models.protocol.positions import PositionsRequest, PositionsView
+from attention_models.protocol.prediction import PredictionRequest
+from attention_models.protocol.request import Failure
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.trust import TrustReport, TrustRequest
+from attention_models.protocol.values import Placement, SiteRef, site_tokens
+from attention_models.trust import layers as trust_layers
+from attention_models.trust.check import compare_with_eager
 from tests.models.asking import ask, failure_of
 from tests.models.own_modules import (
     CHARACTERS,

@@ -12,18 +12,18 @@ import numpy as np
 import pytest
 import torch
 
-from models import Mask, Pair, Positions, Scale, open_checkpoint, run
-from models.attention.inputs import AttentionInputs
-from models.forward.batches import encode_batch
-from models.forward.model import Model
-from models.forward.trace import Trace
-from models.protocol.batch import MOST_TEXTS, Batch, PaddingSide
-from models.protocol.errors import InputError
-from models.protocol.interventions import Intervention
-from models.protocol.values import Token, site_tokens
-from models.trust.check import compare_with_alone, compare_with_eager
-from models.trust.inputs import report_on_input
-from models.views.comparison import loss
+from attention_models import Mask, Pair, Positions, Scale, open_checkpoint, run
+from attention_models.attention.inputs import AttentionInputs
+from attention_models.forward.batches import encode_batch
+from attention_models.forward.model import Model
+from attention_models.forward.trace import Trace
+from attention_models.protocol.batch import MOST_TEXTS, Batch, PaddingSide
+from attention_models.protocol.errors import InputError
+from attention_models.protocol.interventions import Intervention
+from attention_models.protocol.values import Token, site_tokens
+from attention_models.trust.check import compare_with_alone, compare_with_eager
+from attention_models.trust.inputs import report_on_input
+from attention_models.views.comparison import loss
 from tests.models import tiny
 from tests.models.eager import logits_of
 from tests.models.forward.test_pairs import SEGMENTED, SEPARATED
@@ -320,8 +320,8 @@ def wrong_inputs(trace: Trace) -> tuple[AttentionInputs, ...]:
 
 def test_padding_counted_as_tokens_turns_the_tick_red(story_gpt: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     """As transformers' own forward reads such a batch."""
-    monkeypatch.setattr("models.forward.batches.own_positions", lambda *_: None)
-    monkeypatch.setattr("models.forward.model.read_as_if_alone", lambda *_: nullcontext())
+    monkeypatch.setattr("attention_models.forward.batches.own_positions", lambda *_: None)
+    monkeypatch.setattr("attention_models.forward.model.read_as_if_alone", lambda *_: nullcontext())
     batch = Batch(tuple(TEXTS), "left")
     found = compare_with_alone(story_gpt, batch, None, run(story_gpt, TEXTS, padding="left")[0])
     assert found.weight_difference > 0.1
@@ -393,8 +393,8 @@ def test_strip_holds_in_half_precision(tiny_folder: TinyFolder, kind: str, side:
 @pytest.mark.parametrize("side", SIDES)
 def test_a_long_batch_holds_no_mask_and_equals_eager(story_gpt: Model, side: PaddingSide, monkeypatch: Any) -> None:
     """As beyond 1,024 tokens, where masks are evaluated where they are needed, at a hundredth of the length."""
-    from models.attention import edits, hf_masks, masks
-    from models.protocol import values
+    from attention_models.attention import edits, hf_masks, masks
+    from attention_models.protocol import values
 
     for module in (values, hf_masks, edits, masks):
         if hasattr(module, "is_long"):
@@ -427,7 +427,7 @@ def test_interventions_act_on_each_text_and_leave_padding_masked(
 
 def test_logits_of_many_tokens_are_those_of_the_right_text(story_gpt: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = run(story_gpt, TEXTS, padding="left")
-    monkeypatch.setattr("models.forward.logits.KEPT_BYTES", 1)
+    monkeypatch.setattr("attention_models.forward.logits.KEPT_BYTES", 1)
     for now, before in zip(run(story_gpt, TEXTS, padding="left"), kept, strict=True):
         assert now.output_logits is None
         real = [i for i, token in enumerate(now.tokens) if not token.padding]
@@ -450,7 +450,7 @@ def test_what_is_refused(tiny_model: TinyModel, story_bert: Model, monkeypatch: 
         run(story_bert, ["a", "b"], padding="middle")  # type: ignore[call-overload]
     with pytest.raises(InputError, match="2 targets for 3 texts"):
         run(tiny_model("t5"), TEXTS, target=TARGETS[:2])
-    monkeypatch.setattr("models.forward.batches.KEPT_BYTES", 100_000)
+    monkeypatch.setattr("attention_models.forward.batches.KEPT_BYTES", 100_000)
     with pytest.raises(InputError, match=r"These 3 texts come to .* tokens, each padded to .* Give fewer texts"):
         run(story_bert, ["a cat sat " * 10] * 3)
 
@@ -469,7 +469,7 @@ def test_the_loss_is_that_of_the_text_without_its_padding(
     story_gpt: Model, side: PaddingSide, kept: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not kept:
-        monkeypatch.setattr("models.forward.logits.KEPT_BYTES", 1)
+        monkeypatch.setattr("attention_models.forward.logits.KEPT_BYTES", 1)
     traces = run(story_gpt, TEXTS, padding=side)
     for trace, text in zip(traces, TEXTS, strict=True):
         ids = story_gpt.encode(text).inputs["input_ids"]

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator
 import pytest
 import torch
 
-from models.attention import attention
-from models.attention.inputs import Part
-from models.forward.model import Model
-from models.opening.open import open_checkpoint
-from models.protocol.batch import PaddingSide
+from attention_models.attention import attention
+from attention_models.attention.inputs import Part
+from attention_models.forward.model import Model
+from attention_models.opening.open import open_checkpoint
+from attention_models.protocol.batch import PaddingSide
 from tests.models import tiny
 from tests.models.forward.test_batches import SIDES, own_batch, queries_of, ran, stacks_of, with_padding
 from tests.models.tiny import TinyFolder

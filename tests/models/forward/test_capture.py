@@ -10,14 +10,14 @@ import pytest
 import torch
 from torch import nn
 
-from models import run
-from models.attention import output as mixing
-from models.attention.inputs import AttentionInputs
-from models.forward.capture import Recorder, active
-from models.forward.model import Model
-from models.protocol.errors import InputError
-from models.protocol.values import SiteRef
-from models.protocol.work import Cancelled
+from attention_models import run
+from attention_models.attention import output as mixing
+from attention_models.attention.inputs import AttentionInputs
+from attention_models.forward.capture import Recorder, active
+from attention_models.forward.model import Model
+from attention_models.protocol.errors import InputError
+from attention_models.protocol.values import SiteRef
+from attention_models.protocol.work import Cancelled
 from tests.models import tiny
 from tests.models.eager import TARGET, assert_same_as_eager
 from tests.models.tiny import TinyModel

@@ -11,17 +11,17 @@ import pytest
 import torch
 import transformers
 
-from models import Mask, adopt, open_checkpoint, run
-from models.forward.batches import encode_batch
-from models.forward.classes import classes_at, labels_of
-from models.forward.model import Model
-from models.opening.capabilities import capabilities
-from models.protocol.batch import Batch
-from models.protocol.cell import CellRequest
-from models.trust.check import compare_with_eager
-from models.views.cell import cell_view
-from models.views.comparison import token_changes
-from models.views.residual import IN_BETWEEN, logit_direction
+from attention_models import Mask, adopt, open_checkpoint, run
+from attention_models.forward.batches import encode_batch
+from attention_models.forward.classes import classes_at, labels_of
+from attention_models.forward.model import Model
+from attention_models.opening.capabilities import capabilities
+from attention_models.protocol.batch import Batch
+from attention_models.protocol.cell import CellRequest
+from attention_models.trust.check import compare_with_eager
+from attention_models.views.cell import cell_view
+from attention_models.views.comparison import token_changes
+from attention_models.views.residual import IN_BETWEEN, logit_direction
 from tests.models import tiny
 from tests.models.tiny import TinyModel
 

@@ -13,12 +13,12 @@ import torch
 import transformers
 from safetensors.torch import load_file, save_file
 
-from models import adopt, open_checkpoint, run
-from models.forward.classes import best_of_tokens, classes_at, ends_of_span
-from models.forward.model import Model
-from models.forward.predictions import predict
-from models.protocol.errors import CheckpointError, ExplorerError
-from models.trust.check import compare_with_eager
+from attention_models import adopt, open_checkpoint, run
+from attention_models.forward.classes import best_of_tokens, classes_at, ends_of_span
+from attention_models.forward.model import Model
+from attention_models.forward.predictions import predict
+from attention_models.protocol.errors import CheckpointError, ExplorerError
+from attention_models.trust.check import compare_with_eager
 from tests.models import tiny
 from tests.models.eager import assert_same_as_eager
 from tests.models.tiny import TinyFolder, TinyModel

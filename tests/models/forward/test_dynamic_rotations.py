@@ -10,10 +10,10 @@ import pytest
 import torch
 import transformers
 
-from models import open_checkpoint, run
-from models.decoding.cached_run import CachedRun
-from models.forward.model import Model
-from models.forward.rotary import frequencies
+from attention_models import open_checkpoint, run
+from attention_models.decoding.cached_run import CachedRun
+from attention_models.forward.model import Model
+from attention_models.forward.rotary import frequencies
 from tests.models import tiny
 
 IDS = [5 + 7 * i % 90 for i in range(60)]

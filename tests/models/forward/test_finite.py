@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 import torch
 
-from models import decode, open_checkpoint, run
-from models.engine.engine import Engine
-from models.forward.model import Model
-from models.protocol.errors import NotFiniteError
-from models.protocol.interventions import Scale
-from models.protocol.loading import LoadRequest
-from models.protocol.request import Failure
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest
-from models.protocol.values import SiteRef
+from attention_models import decode, open_checkpoint, run
+from attention_models.engine.engine import Engine
+from attention_models.forward.model import Model
+from attention_models.protocol.errors import NotFiniteError
+from attention_models.protocol.interventions import Scale
+from attention_models.protocol.loading import LoadRequest
+from attention_models.protocol.request import Failure
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest
+from attention_models.protocol.values import SiteRef
 from tests.models.asking import never, silent
 
 TEXT = "Tom went to the park."

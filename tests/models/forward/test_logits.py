@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 import torch
 
-from models import open_checkpoint, run
-from models.attention.rounding import product_off
-from models.decoding.cached_run import CachedRun
-from models.engine.engine import Engine
-from models.forward import logits
-from models.forward.model import Model
-from models.forward.predictions import predict
-from models.forward.trace import Trace
-from models.protocol.order import ShuffleRequest, ShuffleView
-from models.views.comparison import loss
+from attention_models import open_checkpoint, run
+from attention_models.attention.rounding import product_off
+from attention_models.decoding.cached_run import CachedRun
+from attention_models.engine.engine import Engine
+from attention_models.forward import logits
+from attention_models.forward.model import Model
+from attention_models.forward.predictions import predict
+from attention_models.forward.trace import Trace
+from attention_models.protocol.order import ShuffleRequest, ShuffleView
+from attention_models.views.comparison import loss
 from tests.models import tiny
 from tests.models.asking import ask, forward, opened
 

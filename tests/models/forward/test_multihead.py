@@ -10,8 +10,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from models import adopt, run
-from models.protocol.interventions import Scale
+from attention_models import adopt, run
+from attention_models.protocol.interventions import Scale
 from tests.models.own_modules import CHARACTERS, HEADS, VOCABULARY, WIDTH
 
 TEXT = "Tom went"

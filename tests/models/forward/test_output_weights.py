@@ -11,26 +11,26 @@ import numpy as np
 import pytest
 import torch
 
-from models import decode, open_checkpoint, run
-from models.decoding.player import Player
-from models.engine.engine import Engine
-from models.files.memory import KEPT_BYTES, most_tokens
-from models.forward.model import Model
-from models.opening.capabilities import capabilities
-from models.opening.open import describe
-from models.protocol.cell import CellRequest
-from models.protocol.decoding import DecodeRowsRequest, DecodeStepRequest
-from models.protocol.decoding_settings import DecodeSettings
-from models.protocol.errors import CheckpointError, InputError
-from models.protocol.interventions import Intervention, Mask, Positions, Scale
-from models.protocol.loading import Loaded, LoadRequest
-from models.protocol.order import ShuffleRequest, ShuffleView
-from models.protocol.request import Failure
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest, Ran
-from models.protocol.values import SiteRef, StackInfo
-from models.protocol.variance import VarianceRequest, VarianceView
-from models.trust.check import compare_with_eager
+from attention_models import decode, open_checkpoint, run
+from attention_models.decoding.player import Player
+from attention_models.engine.engine import Engine
+from attention_models.files.memory import KEPT_BYTES, most_tokens
+from attention_models.forward.model import Model
+from attention_models.opening.capabilities import capabilities
+from attention_models.opening.open import describe
+from attention_models.protocol.cell import CellRequest
+from attention_models.protocol.decoding import DecodeRowsRequest, DecodeStepRequest
+from attention_models.protocol.decoding_settings import DecodeSettings
+from attention_models.protocol.errors import CheckpointError, InputError
+from attention_models.protocol.interventions import Intervention, Mask, Positions, Scale
+from attention_models.protocol.loading import Loaded, LoadRequest
+from attention_models.protocol.order import ShuffleRequest, ShuffleView
+from attention_models.protocol.request import Failure
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.values import SiteRef, StackInfo
+from attention_models.protocol.variance import VarianceRequest, VarianceView
+from attention_models.trust.check import compare_with_eager
 from tests.models import tiny
 from tests.models.asking import never, silent
 from tests.models.tiny import TinyFolder, TinyModel

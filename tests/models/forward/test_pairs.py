@@ -11,15 +11,15 @@ import pytest
 import torch
 from transformers import BertConfig, BertForMaskedLM
 
-from models import Pair, adopt, decode, load_weights, open_checkpoint, run, save_weights
-from models.forward.model import Model
-from models.forward.trace import Trace
-from models.opening.capabilities import capabilities
-from models.protocol.errors import InputError
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest, Ran
-from models.protocol.trust import TrustReport, TrustRequest
-from models.trust.inputs import report_on_input
+from attention_models import Pair, adopt, decode, load_weights, open_checkpoint, run, save_weights
+from attention_models.forward.model import Model
+from attention_models.forward.trace import Trace
+from attention_models.opening.capabilities import capabilities
+from attention_models.protocol.errors import InputError
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.trust import TrustReport, TrustRequest
+from attention_models.trust.inputs import report_on_input
 from tests.models import tiny
 from tests.models.asking import ask, opened
 from tests.models.eager import TARGET, attentions

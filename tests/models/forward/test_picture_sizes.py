@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from models import open_checkpoint, run
-from models.forward import vision
-from models.protocol.errors import CheckpointError, InputError
+from attention_models import open_checkpoint, run
+from attention_models.forward import vision
+from attention_models.protocol.errors import CheckpointError, InputError
 from tests.models import tiny_vision
 
 

@@ -7,9 +7,9 @@ import copy
 import pytest
 import torch
 
-from models import run
-from models.protocol.errors import InputError
-from models.protocol.interventions import Positions
+from attention_models import run
+from attention_models.protocol.errors import InputError
+from attention_models.protocol.interventions import Positions
 from tests.models import tiny
 
 TEXT = "Tom and Anna went to the park."

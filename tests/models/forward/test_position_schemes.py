@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 import torch
 
-import models
-from models import open_checkpoint, run
-from models.forward.model import Model
-from models.forward.position_schemes import SCHEMES, Scheme, register, scheme_of
-from models.protocol.errors import InputError
-from models.protocol.positions import PositionScheme
-from models.views.positions import describe_positions
+import attention_models as models
+from attention_models import open_checkpoint, run
+from attention_models.forward.model import Model
+from attention_models.forward.position_schemes import SCHEMES, Scheme, register, scheme_of
+from attention_models.protocol.errors import InputError
+from attention_models.protocol.positions import PositionScheme
+from attention_models.views.positions import describe_positions
 from tests.models.textbook_folders import KINDS, write_folder
 from tests.models.tiny import SENTENCE
 
@@ -42,7 +42,7 @@ class Reversed(Scheme):
 
 @pytest.fixture
 def reversed_model(tiny_model, monkeypatch: pytest.MonkeyPatch) -> Model:
-    monkeypatch.setattr("models.forward.position_schemes.SCHEMES", schemes := list(SCHEMES))
+    monkeypatch.setattr("attention_models.forward.position_schemes.SCHEMES", schemes := list(SCHEMES))
     register_first(schemes)
     model: Model = tiny_model("llama")
     monkeypatch.setattr(model, "position_scheme", None)

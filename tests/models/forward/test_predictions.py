@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 import torch
 
-from models import run
-from models.forward.model import Model
-from models.forward.predictions import predict
-from models.forward.trace import Trace
-from models.protocol.errors import ExplorerError
-from models.protocol.interventions import Scale
-from models.protocol.values import Prediction
+from attention_models import run
+from attention_models.forward.model import Model
+from attention_models.forward.predictions import predict
+from attention_models.forward.trace import Trace
+from attention_models.protocol.errors import ExplorerError
+from attention_models.protocol.interventions import Scale
+from attention_models.protocol.values import Prediction
 from tests.models import tiny
 from tests.models.tiny import TinyModel
 

@@ -11,25 +11,25 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from models import decode, open_checkpoint, run
-from models.engine.engine import Engine
-from models.files.catalogue import WEIGHTS
-from models.forward.current_run import CurrentRun
-from models.forward.recurrent_model import RecurrentModel
-from models.protocol.atlas import AtlasRequest, AtlasView
-from models.protocol.cell import CellRequest, CellView
-from models.protocol.errors import CheckpointError, InputError
-from models.protocol.head import HeadRequest, HeadView
-from models.protocol.interventions import Scale
-from models.protocol.order import ShuffleRequest, ShuffleView
-from models.protocol.recurrent import RecurrentRequest, RecurrentView
-from models.protocol.run_inputs import RunInputs
-from models.protocol.trust import TrustReport, TrustRequest
-from models.protocol.values import SiteRef
-from models.protocol.variance import VarianceRequest, VarianceView
-from models.textbook.config import RecurrentConfig
-from models.textbook.recurrent import RecurrentSeq2Seq
-from models.trust.recurrent_formulas import compare_with_formulas
+from attention_models import decode, open_checkpoint, run
+from attention_models.engine.engine import Engine
+from attention_models.files.catalogue import WEIGHTS
+from attention_models.forward.current_run import CurrentRun
+from attention_models.forward.recurrent_model import RecurrentModel
+from attention_models.protocol.atlas import AtlasRequest, AtlasView
+from attention_models.protocol.cell import CellRequest, CellView
+from attention_models.protocol.errors import CheckpointError, InputError
+from attention_models.protocol.head import HeadRequest, HeadView
+from attention_models.protocol.interventions import Scale
+from attention_models.protocol.order import ShuffleRequest, ShuffleView
+from attention_models.protocol.recurrent import RecurrentRequest, RecurrentView
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.trust import TrustReport, TrustRequest
+from attention_models.protocol.values import SiteRef
+from attention_models.protocol.variance import VarianceRequest, VarianceView
+from attention_models.textbook.config import RecurrentConfig
+from attention_models.textbook.recurrent import RecurrentSeq2Seq
+from attention_models.trust.recurrent_formulas import compare_with_formulas
 from tests.models.asking import ask, failure_of, forward, opened
 
 DATES = ("dates-bahdanau", "dates-luong", "dates-bottleneck")

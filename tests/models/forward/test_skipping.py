@@ -10,16 +10,16 @@ import pytest
 import torch
 from torch import nn
 
-import models
-from models import open_checkpoint, run
-from models.decoding.cached_run import CachedRun, start_run
-from models.forward import logits as later
-from models.forward.model import Model
-from models.forward.trace import Trace
-from models.protocol.errors import InputError
-from models.protocol.interventions import Mask, Scale
-from models.protocol.skip import Skip
-from models.protocol.values import SiteRef
+import attention_models as models
+from attention_models import open_checkpoint, run
+from attention_models.decoding.cached_run import CachedRun, start_run
+from attention_models.forward import logits as later
+from attention_models.forward.model import Model
+from attention_models.forward.trace import Trace
+from attention_models.protocol.errors import InputError
+from attention_models.protocol.interventions import Mask, Scale
+from attention_models.protocol.skip import Skip
+from attention_models.protocol.values import SiteRef
 from tests.models import tiny
 from tests.models.eager import hidden_states, target_for
 from tests.models.tiny import TinyModel

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import torch
 
-from models import run
-from models.decoding.spelling import in_target
-from models.forward.model import Model
-from models.protocol.errors import CheckpointError
-from models.trust.inputs import report_on_input
+from attention_models import run
+from attention_models.decoding.spelling import in_target
+from attention_models.forward.model import Model
+from attention_models.protocol.errors import CheckpointError
+from attention_models.trust.inputs import report_on_input
 from tests.models import tiny
 from tests.models.eager import attentions
 from tests.models.translators import SOURCE, TARGET, made, opened

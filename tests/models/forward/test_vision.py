@@ -13,29 +13,29 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from models import open_checkpoint, run
-from models.engine.engine import Engine
-from models.forward.model import Model
-from models.forward.predictions import predict
-from models.opening.open import describe
-from models.protocol.atlas import AtlasRequest
-from models.protocol.cell import CellRequest, CellView
-from models.protocol.comparison import CompareRequest, CompareView
-from models.protocol.decoding import into_input
-from models.protocol.errors import CheckpointError, InputError
-from models.protocol.interventions import Mask, Scale
-from models.protocol.loading import Loaded, LoadRequest
-from models.protocol.order import ShuffleRequest
-from models.protocol.positions import PositionsRequest
-from models.protocol.prediction import PredictionRequest, PredictionView
-from models.protocol.request import Failure, Request, Result
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest, Ran
-from models.protocol.trust import TrustReport, TrustRequest
-from models.protocol.values import SiteRef
-from models.protocol.variance import VarianceRequest, VarianceView
-from models.trust.check import compare_with_eager
-from models.views.cell import cell_view
+from attention_models import open_checkpoint, run
+from attention_models.engine.engine import Engine
+from attention_models.forward.model import Model
+from attention_models.forward.predictions import predict
+from attention_models.opening.open import describe
+from attention_models.protocol.atlas import AtlasRequest
+from attention_models.protocol.cell import CellRequest, CellView
+from attention_models.protocol.comparison import CompareRequest, CompareView
+from attention_models.protocol.decoding import into_input
+from attention_models.protocol.errors import CheckpointError, InputError
+from attention_models.protocol.interventions import Mask, Scale
+from attention_models.protocol.loading import Loaded, LoadRequest
+from attention_models.protocol.order import ShuffleRequest
+from attention_models.protocol.positions import PositionsRequest
+from attention_models.protocol.prediction import PredictionRequest, PredictionView
+from attention_models.protocol.request import Failure, Request, Result
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.trust import TrustReport, TrustRequest
+from attention_models.protocol.values import SiteRef
+from attention_models.protocol.variance import VarianceRequest, VarianceView
+from attention_models.trust.check import compare_with_eager
+from attention_models.views.cell import cell_view
 from tests.models import tiny_vision
 from tests.models.asking import never, silent
 
@@ -254,7 +254,7 @@ def test_weights_that_are_not_of_all_patches_are_refused(
 
 
 def test_more_patches_than_weights_can_be_kept_of(vision_folder: VisionFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("models.files.memory.KEPT_BYTES", 4 * 12 * 9 * 9)  # of a token less than there are
+    monkeypatch.setattr("attention_models.files.memory.KEPT_BYTES", 4 * 12 * 9 * 9)  # of a token less than there are
     with pytest.raises(CheckpointError, match="10 patches have more weights than can be kept"):
         open_checkpoint(vision_folder("data2vec"))
 

@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 from huggingface_hub import constants
 
-from models import open_checkpoint
-from models.files import gguf as gguf_files
-from models.files.catalogue import folder_of
-from models.files.names import parse
-from models.hub.engine import HubEngine
-from models.opening.describe import description_of
-from models.protocol.describing import Described, DescribeRequest
-from models.protocol.errors import CheckpointError
-from models.protocol.hub import FetchRequest, HubFetched, HubListing, LookUpRequest
-from models.protocol.request import Failure, Request, Result
-from models.protocol.work import Cancelled
+from attention_models import open_checkpoint
+from attention_models.files import gguf as gguf_files
+from attention_models.files.catalogue import folder_of
+from attention_models.files.names import parse
+from attention_models.hub.engine import HubEngine
+from attention_models.opening.describe import description_of
+from attention_models.protocol.describing import Described, DescribeRequest
+from attention_models.protocol.errors import CheckpointError
+from attention_models.protocol.hub import FetchRequest, HubFetched, HubListing, LookUpRequest
+from attention_models.protocol.request import Failure, Request, Result
+from attention_models.protocol.work import Cancelled
 from tests.models import hub_server
 from tests.models.asking import never, silent
 from tests.models.gguf_maker import gguf_of

@@ -20,15 +20,15 @@ from huggingface_hub import constants
 from safetensors import safe_open
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from models import open_checkpoint, run
-from models.files import hub_cache
-from models.files.names import parse
-from models.hub import incoming
-from models.hub.engine import HubEngine
-from models.opening.trial import TrialRequest, judge
-from models.protocol.hub import FetchRequest, HubFetched, HubListing, LookUpRequest
-from models.protocol.request import Failure, Request, Result
-from models.protocol.work import Cancelled
+from attention_models import open_checkpoint, run
+from attention_models.files import hub_cache
+from attention_models.files.names import parse
+from attention_models.hub import incoming
+from attention_models.hub.engine import HubEngine
+from attention_models.opening.trial import TrialRequest, judge
+from attention_models.protocol.hub import FetchRequest, HubFetched, HubListing, LookUpRequest
+from attention_models.protocol.request import Failure, Request, Result
+from attention_models.protocol.work import Cancelled
 from tests.models import hub_server, lora
 from tests.models.asking import never, silent
 from tests.models.hub_server import COMMIT, REPOSITORY, Handler, Hub

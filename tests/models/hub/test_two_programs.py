@@ -24,8 +24,8 @@ PATIENCE = 60.0  # seconds
 OURS = """
 import sys
 from pathlib import Path
-from models.hub.engine import HubEngine
-from models.protocol.hub import FetchRequest, LookUpRequest
+from attention_models.hub.engine import HubEngine
+from attention_models.protocol.hub import FetchRequest, LookUpRequest
 
 said = ""
 def say(sentence, fraction=None):

@@ -11,12 +11,12 @@ import torch
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
-from models import open_checkpoint
-from models.engine.engine import Engine
-from models.protocol.facts import Fact, FactsRequest, FactsView
-from models.protocol.named_tokens import Named
-from models.protocol.running import Ran
-from models.protocol.values import SiteRef
+from attention_models import open_checkpoint
+from attention_models.engine.engine import Engine
+from attention_models.protocol.facts import Fact, FactsRequest, FactsView
+from attention_models.protocol.named_tokens import Named
+from attention_models.protocol.running import Ran
+from attention_models.protocol.values import SiteRef
 from tests.models import tiny
 from tests.models.asking import ask, forward, opened
 
@@ -90,7 +90,7 @@ def test_what_is_read_is_a_weight_times_the_length_of_a_value(engine: Engine) ->
 
 
 def test_agreement_is_the_correlation_of_ranks(engine: Engine) -> None:
-    from models import explanations
+    from attention_models import explanations
 
     view = explanations(open_checkpoint("story-gpt"), TEXT)
     attention, gradient = view.of("attention"), view.of("gradient")

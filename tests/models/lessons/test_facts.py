@@ -11,19 +11,19 @@ import numpy as np
 import pytest
 import torch
 
-from models import open_checkpoint
-from models.effects.lens import lens_view
-from models.engine.engine import Engine
-from models.forward.run import run
-from models.lessons import effect_facts, reading
-from models.protocol.facts import KINDS, Fact, FactsRequest, FactsView
-from models.protocol.interventions import Mask
-from models.protocol.named_tokens import Named
-from models.protocol.other_weights import OtherWeightsRequest, OtherWeightsView
-from models.protocol.request import Failure
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest, Ran
-from models.protocol.values import SiteRef
+from attention_models import open_checkpoint
+from attention_models.effects.lens import lens_view
+from attention_models.engine.engine import Engine
+from attention_models.forward.run import run
+from attention_models.lessons import effect_facts, reading
+from attention_models.protocol.facts import KINDS, Fact, FactsRequest, FactsView
+from attention_models.protocol.interventions import Mask
+from attention_models.protocol.named_tokens import Named
+from attention_models.protocol.other_weights import OtherWeightsRequest, OtherWeightsView
+from attention_models.protocol.request import Failure
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.values import SiteRef
 from tests.models import tiny
 from tests.models.asking import ask, forward, opened
 

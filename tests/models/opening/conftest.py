@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from models.engine.engine import Engine
-from models.protocol.loading import Loaded, LoadRequest
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest, Ran
+from attention_models.engine.engine import Engine
+from attention_models.protocol.loading import Loaded, LoadRequest
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest, Ran
 from tests.models.asking import never, silent
 from tests.models.opening.damage import NAME
 from tests.models.tiny import TinyFolder

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from models import open_checkpoint
-from models.engine.engine import Engine
-from models.protocol.errors import CheckpointError
-from models.protocol.head import HeadRequest, HeadView
-from models.protocol.loading import LoadRequest
-from models.protocol.request import Failure
-from models.protocol.values import SiteRef
+from attention_models import open_checkpoint
+from attention_models.engine.engine import Engine
+from attention_models.protocol.errors import CheckpointError
+from attention_models.protocol.head import HeadRequest, HeadView
+from attention_models.protocol.loading import LoadRequest
+from attention_models.protocol.request import Failure
+from attention_models.protocol.values import SiteRef
 from tests.models.asking import never, silent
 
 

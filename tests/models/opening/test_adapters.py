@@ -16,22 +16,22 @@ import torch
 from peft import LoraConfig, PeftModel, get_peft_model
 from safetensors.torch import load_file, save_file
 
-from models import Adapter, decode, load_weights, open_checkpoint, run, save_weights
-from models.engine.engine import Engine
-from models.files import adapter_files
-from models.forward.adapter import MergedAdapter
-from models.forward.model import Model
-from models.opening.capabilities import capabilities
-from models.opening.open import describe
-from models.protocol.errors import CheckpointError
-from models.protocol.interventions import check, is_neutral, same_slot
-from models.protocol.loading import LoadRequest
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest, Ran
-from models.protocol.trust import TrustReport, TrustRequest
-from models.protocol.values import AdapterInfo
-from models.trust.check import compare_with_eager
-from models.views.residual import output_weight
+from attention_models import Adapter, decode, load_weights, open_checkpoint, run, save_weights
+from attention_models.engine.engine import Engine
+from attention_models.files import adapter_files
+from attention_models.forward.adapter import MergedAdapter
+from attention_models.forward.model import Model
+from attention_models.opening.capabilities import capabilities
+from attention_models.opening.open import describe
+from attention_models.protocol.errors import CheckpointError
+from attention_models.protocol.interventions import check, is_neutral, same_slot
+from attention_models.protocol.loading import LoadRequest
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.trust import TrustReport, TrustRequest
+from attention_models.protocol.values import AdapterInfo
+from attention_models.trust.check import compare_with_eager
+from attention_models.views.residual import output_weight
 from tests.models import lora, tiny, tiny_vision
 from tests.models.asking import never, silent
 from tests.models.eager import TARGET

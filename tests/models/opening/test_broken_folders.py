@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from models import open_checkpoint
-from models.engine.engine import Engine
-from models.files.weight_files import wrong_count
-from models.opening import open as checkpoints
-from models.protocol.errors import CheckpointError
+from attention_models import open_checkpoint
+from attention_models.engine.engine import Engine
+from attention_models.files.weight_files import wrong_count
+from attention_models.opening import open as checkpoints
+from attention_models.protocol.errors import CheckpointError
 from tests.models.opening.damage import (
     NAME,
     Break,

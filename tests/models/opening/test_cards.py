@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from models import open_checkpoint
-from models.files.catalogue import read_card, shipped
-from models.opening.open import describe
+from attention_models import open_checkpoint
+from attention_models.files.catalogue import read_card, shipped
+from attention_models.opening.open import describe
 from tests.models.opening.damage import NAME
 
 

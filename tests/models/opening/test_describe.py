@@ -10,19 +10,19 @@ from typing import Any
 import pytest
 from safetensors.torch import load_file, save_file
 
-from models import open_checkpoint, run
-from models.engine.engine import Engine
-from models.files import devices
-from models.files.catalogue import SHIPPED
-from models.files.memory import in_bytes, text_bytes, weight_bytes
-from models.forward.model import Model
-from models.opening import open as checkpoints
-from models.opening.capabilities import capabilities
-from models.opening.describe import description_of
-from models.protocol.describing import Described, DescribeRequest
-from models.protocol.errors import CheckpointError
-from models.protocol.loading import LoadRequest
-from models.protocol.values import Placement
+from attention_models import open_checkpoint, run
+from attention_models.engine.engine import Engine
+from attention_models.files import devices
+from attention_models.files.catalogue import SHIPPED
+from attention_models.files.memory import in_bytes, text_bytes, weight_bytes
+from attention_models.forward.model import Model
+from attention_models.opening import open as checkpoints
+from attention_models.opening.capabilities import capabilities
+from attention_models.opening.describe import description_of
+from attention_models.protocol.describing import Described, DescribeRequest
+from attention_models.protocol.errors import CheckpointError
+from attention_models.protocol.loading import LoadRequest
+from attention_models.protocol.values import Placement
 from tests.models import tiny_vision
 from tests.models.asking import ask, failure_of
 from tests.models.opening.damage import change_config, larger_tokenizer, without_tensor

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from transformers import AutoTokenizer
 
-from models import open_checkpoint
-from models.engine.engine import Engine
-from models.files.weight_files import read_headers
-from models.opening.trial_process import verdict_on
-from models.protocol.describing import Described, DescribeRequest
-from models.protocol.loading import Loaded, LoadRequest
+from attention_models import open_checkpoint
+from attention_models.engine.engine import Engine
+from attention_models.files.weight_files import read_headers
+from attention_models.opening.trial_process import verdict_on
+from attention_models.protocol.describing import Described, DescribeRequest
+from attention_models.protocol.loading import Loaded, LoadRequest
 from tests.models.asking import ask, failure_of
 from tests.models.opening.damage import change_config
 from tests.models.tiny import TinyFolder
@@ -35,9 +35,9 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
         return count
 
-    monkeypatch.setattr("models.opening.examine.read_headers", counting("headers", read_headers))
+    monkeypatch.setattr("attention_models.opening.examine.read_headers", counting("headers", read_headers))
     for module in ("describe", "load"):
-        monkeypatch.setattr(f"models.opening.{module}.verdict_on", counting("tried", verdict_on))
+        monkeypatch.setattr(f"attention_models.opening.{module}.verdict_on", counting("tried", verdict_on))
     monkeypatch.setattr(AutoTokenizer, "from_pretrained", counting("tokenizer", AutoTokenizer.from_pretrained))
     return calls
 

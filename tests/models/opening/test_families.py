@@ -8,11 +8,11 @@ import torch
 import transformers
 from torch import nn
 
-from models import open_checkpoint, run
-from models.opening.open import describe
-from models.protocol.errors import CheckpointError
-from models.protocol.values import SiteRef
-from models.trust.check import compare_with_eager
+from attention_models import open_checkpoint, run
+from attention_models.opening.open import describe
+from attention_models.protocol.errors import CheckpointError
+from attention_models.protocol.values import SiteRef
+from attention_models.trust.check import compare_with_eager
 from tests.models import tiny
 from tests.models.eager import TARGET, assert_same_as_eager, target_for
 from tests.models.tiny import TinyFolder, TinyModel

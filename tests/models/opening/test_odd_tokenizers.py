@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from models import open_checkpoint
-from models.protocol.errors import InputError
+from attention_models import open_checkpoint
+from attention_models.protocol.errors import InputError
 from tests.models.opening.damage import change_tokenizer, replacing
 
 

@@ -14,17 +14,17 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from models import open_checkpoint, run
-from models.engine.engine import Engine
-from models.files.catalogue import SHIPPED, WEIGHTS
-from models.files.sample_pictures import default_picture
-from models.opening import examine as examining
-from models.opening import open as checkpoints
-from models.opening.open import describe
-from models.protocol.errors import CheckpointError
-from models.protocol.loading import LoadRequest
-from models.protocol.request import Failure
-from models.protocol.values import StackInfo
+from attention_models import open_checkpoint, run
+from attention_models.engine.engine import Engine
+from attention_models.files.catalogue import SHIPPED, WEIGHTS
+from attention_models.files.sample_pictures import default_picture
+from attention_models.opening import examine as examining
+from attention_models.opening import open as checkpoints
+from attention_models.opening.open import describe
+from attention_models.protocol.errors import CheckpointError
+from attention_models.protocol.loading import LoadRequest
+from attention_models.protocol.request import Failure
+from attention_models.protocol.values import StackInfo
 from tests.models.asking import never, silent
 from tests.models.opening.damage import NAME, change_config, enlarge, shard, written
 from tests.models.opening.refusal import assert_refused

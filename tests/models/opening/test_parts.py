@@ -10,10 +10,10 @@ import pytest
 import torch
 import transformers
 
-from models import open_checkpoint, run
-from models.files.text_parts import whole_of
-from models.opening import examined
-from models.protocol.errors import CheckpointError
+from attention_models import open_checkpoint, run
+from attention_models.files.text_parts import whole_of
+from attention_models.opening import examined
+from attention_models.protocol.errors import CheckpointError
 from tests.models import tiny, tiny_vision
 
 

@@ -14,14 +14,14 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from models import open_checkpoint, run
-from models.files.content_hash import content_hash
-from models.files.fingerprint import fingerprint
-from models.files.training_steps import snapshot_path, step_of, steps_in
-from models.opening.open import describe
-from models.opening.trial import TrialRequest
-from models.opening.trial_process import verdict_elsewhere
-from models.protocol.errors import CheckpointError
+from attention_models import open_checkpoint, run
+from attention_models.files.content_hash import content_hash
+from attention_models.files.fingerprint import fingerprint
+from attention_models.files.training_steps import snapshot_path, step_of, steps_in
+from attention_models.opening.open import describe
+from attention_models.opening.trial import TrialRequest
+from attention_models.opening.trial_process import verdict_elsewhere
+from attention_models.protocol.errors import CheckpointError
 from tests.models.training_folders import trained
 
 SHAPES = ("encoder-decoder", "decoder", "encoder")

@@ -11,17 +11,17 @@ import pytest
 import torch
 from transformers import AutoTokenizer
 
-from models import open_checkpoint, run
-from models.decoding.decode import decode
-from models.opening.open import describe
-from models.protocol.cell import CellRequest
-from models.protocol.errors import CheckpointError, InputError
-from models.protocol.interventions import Mask, Scale
-from models.protocol.request import Failure
-from models.protocol.trust import TrustReport
-from models.protocol.values import Placement
-from models.textbook.pretrained import KINDS as CLASSES
-from models.views.cell import cell_view
+from attention_models import open_checkpoint, run
+from attention_models.decoding.decode import decode
+from attention_models.opening.open import describe
+from attention_models.protocol.cell import CellRequest
+from attention_models.protocol.errors import CheckpointError, InputError
+from attention_models.protocol.interventions import Mask, Scale
+from attention_models.protocol.request import Failure
+from attention_models.protocol.trust import TrustReport
+from attention_models.protocol.values import Placement
+from attention_models.textbook.pretrained import KINDS as CLASSES
+from attention_models.views.cell import cell_view
 from tests.models.everything import everything, open_in
 from tests.models.textbook_folders import KINDS, TEXT, text_for, write_folder
 

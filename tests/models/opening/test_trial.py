@@ -22,24 +22,24 @@ from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from torch import nn
 
-from explorer.compute.bridge import Bridge
-from models.engine.engine import Engine
-from models.files.catalogue import SHIPPED, WEIGHTS, shipped_unchanged
-from models.files.helper_process import HelperProcess, Limits
-from models.files.helper_work import TRY_CHECKPOINTS
-from models.opening import trial_process
-from models.opening.building import called_off_by
-from models.opening.examination import Examination
-from models.opening.open import open_examined
-from models.opening.trial import TrialRequest, judge
-from models.opening.trial_helper import start_for
-from models.opening.trial_process import verdict_on
-from models.protocol.describing import Described, DescribeRequest
-from models.protocol.errors import CheckpointError
-from models.protocol.loading import Loaded, LoadRequest
-from models.protocol.request import Request, Result
-from models.protocol.values import DEFAULT_PLACEMENT
-from models.protocol.work import Cancelled
+from attention_explorer.compute.bridge import Bridge
+from attention_models.engine.engine import Engine
+from attention_models.files.catalogue import SHIPPED, WEIGHTS, shipped_unchanged
+from attention_models.files.helper_process import HelperProcess, Limits
+from attention_models.files.helper_work import TRY_CHECKPOINTS
+from attention_models.opening import trial_process
+from attention_models.opening.building import called_off_by
+from attention_models.opening.examination import Examination
+from attention_models.opening.open import open_examined
+from attention_models.opening.trial import TrialRequest, judge
+from attention_models.opening.trial_helper import start_for
+from attention_models.opening.trial_process import verdict_on
+from attention_models.protocol.describing import Described, DescribeRequest
+from attention_models.protocol.errors import CheckpointError
+from attention_models.protocol.loading import Loaded, LoadRequest
+from attention_models.protocol.request import Request, Result
+from attention_models.protocol.values import DEFAULT_PLACEMENT
+from attention_models.protocol.work import Cancelled
 from tests.models.asking import ask, failure_of
 from tests.models.gguf_maker import gguf_of
 from tests.models.opening.damage import change_config
@@ -157,7 +157,7 @@ def test_what_ships_and_was_changed_is_tried(tmp_path: Path, monkeypatch: pytest
         (tmp_path / "story-gpt").mkdir(exist_ok=True)
         (tmp_path / "story-gpt" / file.name).write_bytes(file.read_bytes())
     (tmp_path / "SHA256SUMS").write_bytes((WEIGHTS / "SHA256SUMS").read_bytes())
-    monkeypatch.setattr("models.files.catalogue.WEIGHTS", tmp_path)
+    monkeypatch.setattr("attention_models.files.catalogue.WEIGHTS", tmp_path)
     assert shipped_unchanged("story-gpt")
     change_config(tmp_path / "story-gpt", n_layer=10**9)
     assert not shipped_unchanged("story-gpt")
@@ -170,7 +170,7 @@ def test_a_frozen_program_starts_itself_to_try(
     tiny_folder: TinyFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program, root = tmp_path / "attention explorer", Path(trial_process.__file__).parents[2]
-    program.write_text(f'#!/bin/sh\ncd "{root}" && exec "{sys.executable}" -m explorer "$@"\n')
+    program.write_text(f'#!/bin/sh\ncd "{root}" && exec "{sys.executable}" -m attention_explorer "$@"\n')
     program.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(program))
     monkeypatch.setattr(sys, "frozen", True, raising=False)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from models import open_checkpoint, run
-from models.engine.engine import Engine
-from models.opening.examine import examine
-from models.protocol.errors import CheckpointError
+from attention_models import open_checkpoint, run
+from attention_models.engine.engine import Engine
+from attention_models.opening.examine import examine
+from attention_models.protocol.errors import CheckpointError
 from tests.models.opening.damage import NAME, change_config, plant_bomb
 from tests.models.opening.refusal import assert_refused
 from tests.models.tiny import TinyFolder

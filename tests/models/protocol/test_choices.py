@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from models import open_checkpoint, patch, run, which_heads
-from models.forward.model import Model
-from models.protocol.effects import Aim
-from models.protocol.errors import CheckpointError, InputError
-from models.protocol.interventions import Scale
-from models.protocol.other_weights import OtherWeightsRequest
-from models.protocol.patching import PatchRequest
-from models.protocol.values import SiteRef
+from attention_models import open_checkpoint, patch, run, which_heads
+from attention_models.forward.model import Model
+from attention_models.protocol.effects import Aim
+from attention_models.protocol.errors import CheckpointError, InputError
+from attention_models.protocol.interventions import Scale
+from attention_models.protocol.other_weights import OtherWeightsRequest
+from attention_models.protocol.patching import PatchRequest
+from attention_models.protocol.values import SiteRef
 
 
 @pytest.mark.parametrize(

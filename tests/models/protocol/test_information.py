@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from models.protocol.information import entropy, from_bits, from_nats
+from attention_models.protocol.information import entropy, from_bits, from_nats
 
 
 @pytest.mark.parametrize("count", [1, 2, 4, 7, 1024])

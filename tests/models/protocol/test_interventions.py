@@ -13,10 +13,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-import models
-from models.forward.model import Model
-from models.protocol.cell import CellRequest
-from models.protocol.interventions import (
+import attention_models as models
+from attention_models.forward.model import Model
+from attention_models.protocol.cell import CellRequest
+from attention_models.protocol.interventions import (
     Intervention,
     Mask,
     Positions,
@@ -31,9 +31,9 @@ from models.protocol.interventions import (
     precedence,
     same_slot,
 )
-from models.protocol.skip import Skip, head_skip, parse_skip
-from models.protocol.values import MOST, Site, SiteRef
-from models.views.cell import cell_view
+from attention_models.protocol.skip import Skip, head_skip, parse_skip
+from attention_models.protocol.values import MOST, Site, SiteRef
+from attention_models.views.cell import cell_view
 from tests.models.tiny import SENTENCE, eager
 
 TOLERANCE = 1e-5
@@ -498,9 +498,9 @@ def test_they_are_frozen_hashable_and_take_a_site_in_any_form():
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.booleans()), min_size=1, max_size=30))
 def test_of_a_cell_painted_twice_the_last_counts(cells):
-    from models.attention.attention import masked_cells
-    from models.attention.edits import edited
-    from models.attention.inputs import AttentionInputs
+    from attention_models.attention.attention import masked_cells
+    from attention_models.attention.edits import edited
+    from attention_models.attention.inputs import AttentionInputs
 
     torch.manual_seed(0)
     q, k, v = (torch.randn(1, 4, 6, 8) for _ in range(3))

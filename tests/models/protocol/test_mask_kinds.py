@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-import models
-from models.decoding.cached_run import CachedRun, start_run
-from models.protocol.interventions import Mask, describe, effective_masks, mask_spellings, parse_mask
-from models.protocol.mask_kinds import MASK_KINDS, MaskKind, register
-from models.views.cell import mask_reason
+import attention_models as models
+from attention_models.decoding.cached_run import CachedRun, start_run
+from attention_models.protocol.interventions import Mask, describe, effective_masks, mask_spellings, parse_mask
+from attention_models.protocol.mask_kinds import MASK_KINDS, MaskKind, register
+from attention_models.views.cell import mask_reason
 from tests.models.tiny import SENTENCE
 
 N = 9
@@ -93,7 +93,7 @@ def test_every_spelling_is_read_as_what_it_names():
 @pytest.mark.parametrize("long", [False, True])
 def test_a_new_kind_runs_and_is_described(story_gpt, long, monkeypatch):
     if long:  # the cells are worked out where they are asked for
-        monkeypatch.setattr("models.attention.edits.is_long", lambda queries, keys: True)
+        monkeypatch.setattr("attention_models.attention.edits.is_long", lambda queries, keys: True)
     ids = [token.id for token in story_gpt.tokenize(SENTENCE)]
     trace = models.run(story_gpt, ids, interventions=[Mask("dilated", window=3)])
     places = np.arange(len(ids))

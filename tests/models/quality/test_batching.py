@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import torch
 
-from models import decode, open_checkpoint
-from models.forward.recurrent_model import RecurrentModel
-from models.protocol.work import Cancelled
-from models.quality.batching import log_probabilities, source_ids, target_ids, translate
+from attention_models import decode, open_checkpoint
+from attention_models.forward.recurrent_model import RecurrentModel
+from attention_models.protocol.work import Cancelled
+from attention_models.quality.batching import log_probabilities, source_ids, target_ids, translate
 from tests.models import recurrents, translators
 from tests.models.recurrent_by_hand import Hand
 from tests.models.sentences import ENGLISH

@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 import sacrebleu
 
-from models import decode, open_checkpoint
-from models.engine.engine import Engine
-from models.files.catalogue import RECURRENT_TRANSLATORS
-from models.protocol.errors import CheckpointError, InputError
-from models.protocol.quality import QualityRequest, QualityScore, QualityView
-from models.protocol.work import Cancelled
-from models.quality import measurement as quality
-from models.quality.held_out import split
-from models.quality.measurement import DATES, Measurement, Sentence, grouped, measure, reference_streams
-from models.textbook.tasks import date_pairs
+from attention_models import decode, open_checkpoint
+from attention_models.engine.engine import Engine
+from attention_models.files.catalogue import RECURRENT_TRANSLATORS
+from attention_models.protocol.errors import CheckpointError, InputError
+from attention_models.protocol.quality import QualityRequest, QualityScore, QualityView
+from attention_models.protocol.work import Cancelled
+from attention_models.quality import measurement as quality
+from attention_models.quality.held_out import split
+from attention_models.quality.measurement import DATES, Measurement, Sentence, grouped, measure, reference_streams
+from attention_models.textbook.tasks import date_pairs
 from tests.models import recurrents
 from tests.models.asking import ask, failure_of, never, opened, silent
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from models.protocol.errors import InputError
-from models.quality import pairs
-from models.quality.pairs import read_pairs
+from attention_models.protocol.errors import InputError
+from attention_models.quality import pairs
+from attention_models.quality.pairs import read_pairs
 
 TEXT = "Go.\tVe.\tCC-BY 2.0\nGo.\tVete.\n\nRun!\t¡Corre!\nGo.\tVe.\tagain\nCafe\u0301\t Un café \r\n# a remark\n"
 FOUND = [("Go.", "Ve."), ("Go.", "Vete."), ("Run!", "¡Corre!"), ("Café", "Un café")]

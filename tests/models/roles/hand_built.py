@@ -6,8 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from models import adopt, attend
-from models.forward.model import Model
+from attention_models import adopt, attend
+from attention_models.forward.model import Model
 from tests.models.own_modules import CHARACTERS, CONTEXT, VOCABULARY
 
 HEADS = ("previous", "self", "first", "special", "copy", "induction", "next", "even")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from models import run
-from models.protocol.values import SiteRef
-from models.roles.probe import Probe, ProbeText
-from models.roles.roles import head_roles
-from models.roles.which_heads import which_heads
+from attention_models import run
+from attention_models.protocol.values import SiteRef
+from attention_models.roles.probe import Probe, ProbeText
+from attention_models.roles.roles import head_roles
+from attention_models.roles.which_heads import which_heads
 from tests.models.roles.hand_built import HEADS, hand_built
 
 # Each text with letters that come again, and after them others than the first time: copies, what followed them, and

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from models.protocol.errors import InputError
-from models.roles import probe as probes
-from models.roles.probe import Edge, read_probe
+from attention_models.protocol.errors import InputError
+from attention_models.roles import probe as probes
+from attention_models.roles.probe import Edge, read_probe
 
 ROWS = """# text = Tom's dog sleeps.
 1-2\tTom's\t_\t_\t_\t_\t_\t_\t_\t_

@@ -12,21 +12,21 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from models import head_roles, open_checkpoint, run, which_heads
-from models.engine.engine import Engine
-from models.files.adapter_files import TENSORS
-from models.files.own_cache import cache_folder
-from models.protocol.errors import InputError
-from models.protocol.roles import PATTERNS, RELATIONS, ROLES, HeadQuestion, RolesRequest, RolesView
-from models.protocol.values import SiteRef
-from models.protocol.words import Words
-from models.protocol.work import Cancelled
-from models.roles import finding
-from models.roles.copying import copying_score, value_weights
-from models.roles.distances import offset_of, offsets
-from models.roles.probe import Edge, Probe, ProbeText, our_probe
-from models.roles.saving import save_roles
-from models.textbook.tasks import date_pairs
+from attention_models import head_roles, open_checkpoint, run, which_heads
+from attention_models.engine.engine import Engine
+from attention_models.files.adapter_files import TENSORS
+from attention_models.files.own_cache import cache_folder
+from attention_models.protocol.errors import InputError
+from attention_models.protocol.roles import PATTERNS, RELATIONS, ROLES, HeadQuestion, RolesRequest, RolesView
+from attention_models.protocol.values import SiteRef
+from attention_models.protocol.words import Words
+from attention_models.protocol.work import Cancelled
+from attention_models.roles import finding
+from attention_models.roles.copying import copying_score, value_weights
+from attention_models.roles.distances import offset_of, offsets
+from attention_models.roles.probe import Edge, Probe, ProbeText, our_probe
+from attention_models.roles.saving import save_roles
+from attention_models.textbook.tasks import date_pairs
 from tests.models import lora, tiny
 from tests.models.asking import ask, opened
 from tests.models.eager import attentions
@@ -288,7 +288,7 @@ def test_a_model_without_attention_is_refused():
 
 
 def finding_model(name: str):
-    from models import open_checkpoint
+    from attention_models import open_checkpoint
 
     return open_checkpoint(name)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import torch
 import transformers
 
-from models import head_roles, open_checkpoint
-from models.protocol.roles import RolesView
+from attention_models import head_roles, open_checkpoint
+from attention_models.protocol.roles import RolesView
 from tests.models import tiny
 
 _HALF = 12

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 import torch
 
-from models import run
-from models.attention import attention
-from models.attention.blocks import BlockSize
-from models.protocol.errors import InputError
-from models.protocol.interventions import Mask
-from models.protocol.roles import PATTERNS, HeadQuestion, WhichHeadsRequest, WhichHeadsView
-from models.protocol.values import SiteRef
-from models.roles import which_heads as asking
-from models.roles.sides import is_punctuation, rare_ids
-from models.roles.which_heads import which_heads
+from attention_models import run
+from attention_models.attention import attention
+from attention_models.attention.blocks import BlockSize
+from attention_models.protocol.errors import InputError
+from attention_models.protocol.interventions import Mask
+from attention_models.protocol.roles import PATTERNS, HeadQuestion, WhichHeadsRequest, WhichHeadsView
+from attention_models.protocol.values import SiteRef
+from attention_models.roles import which_heads as asking
+from attention_models.roles.sides import is_punctuation, rare_ids
+from attention_models.roles.which_heads import which_heads
 from tests.models import tiny
 from tests.models.asking import ask, forward
 from tests.models.eager import attentions
@@ -168,7 +168,7 @@ def test_of_a_long_text_rows_are_asked_a_few_at_a_time(story_gpt, monkeypatch):
 
 def test_an_answer_comes_in_parts_and_goes_on_where_it_was(gpt, monkeypatch):
     forward(gpt, TEXT, ticket=7)
-    monkeypatch.setattr("models.forward.current_run.WORK_PER_ANSWER", {"cpu": 1})
+    monkeypatch.setattr("attention_models.forward.current_run.WORK_PER_ANSWER", {"cpu": 1})
     question, done, answers = HeadQuestion("previous"), 0.0, 0
     scores = np.full(1, np.nan)
     while done < 1:

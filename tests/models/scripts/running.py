@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from models.engine.engine import Engine
-from models.protocol.request import Request
-from models.protocol.scripts import ScriptRequest, ScriptView
+from attention_models.engine.engine import Engine
+from attention_models.protocol.request import Request
+from attention_models.protocol.scripts import ScriptRequest, ScriptView
 from tests.models.asking import ask
 
 _RUNNER = """

@@ -11,21 +11,21 @@ import numpy as np
 import pytest
 import transformers
 
-from models import run
-from models.engine.engine import Engine
-from models.forward.adopted import adopt
-from models.forward.model import Model
-from models.protocol.atlas import AtlasRequest, AtlasView
-from models.protocol.batch import Batch
-from models.protocol.chat import Pair
-from models.protocol.interventions import Intervention, Mask, Scale
-from models.protocol.request import Result
-from models.protocol.roles import PATTERNS, HeadQuestion, WhichHeadsRequest, WhichHeadsView
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest, Ran
-from models.protocol.scripts import ScriptRequest
-from models.protocol.skip import Skip
-from models.protocol.values import SiteRef
+from attention_models import run
+from attention_models.engine.engine import Engine
+from attention_models.forward.adopted import adopt
+from attention_models.forward.model import Model
+from attention_models.protocol.atlas import AtlasRequest, AtlasView
+from attention_models.protocol.batch import Batch
+from attention_models.protocol.chat import Pair
+from attention_models.protocol.interventions import Intervention, Mask, Scale
+from attention_models.protocol.request import Result
+from attention_models.protocol.roles import PATTERNS, HeadQuestion, WhichHeadsRequest, WhichHeadsView
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.scripts import ScriptRequest
+from attention_models.protocol.skip import Skip
+from attention_models.protocol.values import SiteRef
 from tests.models import textbook_folders, tiny, tiny_vision
 from tests.models.asking import ask, failure_of, opened
 from tests.models.eager import attentions
@@ -378,11 +378,11 @@ def test_what_has_no_lines_is_said(tiny_folder, monkeypatch) -> None:
     engine, _ = started(str(tiny_folder("bert")), prompt=tiny.SENTENCE)
     following = WhichHeadsRequest(run=2, question=HeadQuestion("next"))
     assert "nothing has to be copied" in failure_of(engine, ScriptRequest(of=following)).sentence
-    monkeypatch.setattr("models.scripts.all_weights._MOST_BYTES", 100)
+    monkeypatch.setattr("attention_models.scripts.all_weights._MOST_BYTES", 100)
     sentence = failure_of(engine, ScriptRequest(of=AtlasRequest(run=2, size=48))).sentence
     assert "too many for a script that holds them at once" in sentence
     monkeypatch.undo()
-    monkeypatch.setattr("models.scripts.writing.MOST_NUMBERS", 50)
+    monkeypatch.setattr("attention_models.scripts.writing.MOST_NUMBERS", 50)
     off = (Skip("mlp", SiteRef("decoder", 0)),)
     engine, _ = started(str(tiny_folder("gpt2")), prompt="Tom went", interventions=off)
     sentence = failure_of(engine, ScriptRequest(of=AtlasRequest(run=2, size=48))).sentence

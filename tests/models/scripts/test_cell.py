@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from models import as_pytorch, open_checkpoint, run
-from models.forward.model import Model
-from models.protocol.cell import CellRequest
-from models.protocol.errors import InputError
-from models.protocol.interventions import Intervention, Mask, Scale
-from models.protocol.scripts import ScriptRequest, ScriptView
-from models.scripts.as_pytorch import answer
-from models.views.cell import cell_view
+from attention_models import as_pytorch, open_checkpoint, run
+from attention_models.forward.model import Model
+from attention_models.protocol.cell import CellRequest
+from attention_models.protocol.errors import InputError
+from attention_models.protocol.interventions import Intervention, Mask, Scale
+from attention_models.protocol.scripts import ScriptRequest, ScriptView
+from attention_models.scripts.as_pytorch import answer
+from attention_models.views.cell import cell_view
 from tests.models import textbook_folders, tiny
 from tests.models.asking import ask, failure_of, forward
 from tests.models.scripts.running import Line, few_first, printed
@@ -116,7 +116,7 @@ def test_interventions_are_in_the_script(tiny_model, tmp_path: Path) -> None:
 
 @pytest.mark.full
 def test_of_a_long_row_the_other_keys_are_one_number(tiny_model, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("models.scripts.cell.MOST_KEYS", 0)
+    monkeypatch.setattr("attention_models.scripts.cell.MOST_KEYS", 0)
     scripts: Scripts = {}
     shown: Shown = {}
     for kind in ("gpt2", "gemma2", "gpt_oss", "t5"):
@@ -139,7 +139,7 @@ def test_the_engine_answers(gpt) -> None:
 
 @pytest.mark.full
 def test_of_a_long_row_of_additive_scores_too(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("models.scripts.cell.MOST_KEYS", 0)
+    monkeypatch.setattr("attention_models.scripts.cell.MOST_KEYS", 0)
     switches = textbook_folders.KINDS["additive"]
     model = open_checkpoint(textbook_folders.write_folder(tmp_path / "additive", **switches))
     trace = run(model, textbook_folders.TEXT, target="abc")

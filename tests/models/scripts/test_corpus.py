@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from models import Mask, Positions, Scale, Skip, open_checkpoint, read_corpus
-from models.forward.context import Context, Workspace
-from models.forward.model import Model
-from models.protocol.corpus import CorpusQuestion, CorpusView
-from models.protocol.corpus_shown import (
+from attention_models import Mask, Positions, Scale, Skip, open_checkpoint, read_corpus
+from attention_models.forward.context import Context, Workspace
+from attention_models.forward.model import Model
+from attention_models.protocol.corpus import CorpusQuestion, CorpusView
+from attention_models.protocol.corpus_shown import (
     CorpusFigure,
     ShownCell,
     ShownDistances,
@@ -20,13 +20,13 @@ from models.protocol.corpus_shown import (
     ShownPlace,
     ShownRow,
 )
-from models.protocol.errors import InputError
-from models.protocol.interventions import Intervention
-from models.protocol.roles import PATTERNS
-from models.protocol.values import SiteRef
-from models.protocol.work import Cancelled
-from models.scripts import corpus_texts
-from models.scripts.corpus import write
+from attention_models.protocol.errors import InputError
+from attention_models.protocol.interventions import Intervention
+from attention_models.protocol.roles import PATTERNS
+from attention_models.protocol.values import SiteRef
+from attention_models.protocol.work import Cancelled
+from attention_models.scripts import corpus_texts
+from attention_models.scripts.corpus import write
 from tests.models.scripts.running import Line, printed
 from tests.models.tiny import TinyModel
 
@@ -178,7 +178,7 @@ def test_what_transformers_cannot_say_is_run_by_this_program(
     scripts |= scripts_of("sliding", tiny_model("mistral"), lines, DECODER, "copy")
     scripts |= scripts_of("weights", tiny_model("gpt_neo"), lines, DECODER, "previous")
     for name, code in scripts.items():
-        assert "from models import" in code or name.startswith(("sliding", "weights")), name
+        assert "from attention_models import" in code or name.startswith(("sliding", "weights")), name
     assert "interventions=(Skip(part='mlp', site=SiteRef(stack='decoder', layer=0), " in scripts["skip map"]
     check(scripts, tmp_path, own_classes=True)
 

@@ -8,26 +8,26 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from models import adopt, open_checkpoint
-from models.engine.engine import Engine
-from models.protocol.attribution import AttributionRequest, AttributionView
-from models.protocol.batch import Batch
-from models.protocol.chat import Pair
-from models.protocol.effects import Aim, EffectsRequest, EffectsView, HeadEffectRequest
-from models.protocol.errors import InputError
-from models.protocol.explanation import ACCOUNTS, ExplanationRequest, ExplanationView
-from models.protocol.in_context import InContextAtRequest, InContextView
-from models.protocol.interventions import Intervention, Mask, Positions, Scale
-from models.protocol.lens import LensAtRequest, LensView
-from models.protocol.other_weights import OtherWeightsRequest, OtherWeightsView, Scope
-from models.protocol.patching import BY_POSITION, PatchColumnRequest, PatchRequest, PatchView
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest, Ran
-from models.protocol.scripts import ScriptRequest
-from models.protocol.skip import Skip
-from models.protocol.values import SiteRef
-from models.scripts.own_functions import open_here
-from models.scripts.writing import Script
+from attention_models import adopt, open_checkpoint
+from attention_models.engine.engine import Engine
+from attention_models.protocol.attribution import AttributionRequest, AttributionView
+from attention_models.protocol.batch import Batch
+from attention_models.protocol.chat import Pair
+from attention_models.protocol.effects import Aim, EffectsRequest, EffectsView, HeadEffectRequest
+from attention_models.protocol.errors import InputError
+from attention_models.protocol.explanation import ACCOUNTS, ExplanationRequest, ExplanationView
+from attention_models.protocol.in_context import InContextAtRequest, InContextView
+from attention_models.protocol.interventions import Intervention, Mask, Positions, Scale
+from attention_models.protocol.lens import LensAtRequest, LensView
+from attention_models.protocol.other_weights import OtherWeightsRequest, OtherWeightsView, Scope
+from attention_models.protocol.patching import BY_POSITION, PatchColumnRequest, PatchRequest, PatchView
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.scripts import ScriptRequest
+from attention_models.protocol.skip import Skip
+from attention_models.protocol.values import SiteRef
+from attention_models.scripts.own_functions import open_here
+from attention_models.scripts.writing import Script
 from tests.models import textbook_folders, tiny
 from tests.models.asking import ask, failure_of, opened
 from tests.models.scripts.running import check_lines, few_first, printed, script
@@ -125,7 +125,7 @@ def test_the_logit_lens(tiny_folder, tmp_path: Path, kinds) -> None:
     if "gpt2" in kinds:
         assert "head(norm(stream))" in scripts["gpt2 None"]
         assert "head_of(model, " in scripts["gemma2 None"]  # a cap on its logits
-    assert {name.split()[0] for name, code in scripts.items() if "from models import" in code} == set()
+    assert {name.split()[0] for name, code in scripts.items() if "from attention_models import" in code} == set()
 
 
 @every_kind
@@ -300,7 +300,7 @@ def test_a_place_of_another_run(tiny_folder, tmp_path: Path, kinds) -> None:
                 engine, other=SWAPPED, kind=kind, align="same", aim=Aim(), site=site.ref, column=1
             )
             wanted[f"{name} {kind}"] = [view.values[view.rows.index(site.ref), 1]]
-    own = {name for name, code in scripts.items() if "from models import" in code}
+    own = {name for name, code in scripts.items() if "from attention_models import" in code}
     assert {name.split()[0] for name in own} <= {"albert"}
     lines = printed(scripts, tmp_path, own_classes=True)
     check(lines)

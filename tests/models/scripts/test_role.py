@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import transformers
 
-from models import head_roles
-from models.engine.engine import Engine
-from models.forward.adopted import adopt
-from models.forward.model import Model
-from models.protocol.roles import MEASURES, PATTERNS, ROLES, RoleRequest, RolesView
-from models.protocol.scripts import ScriptRequest, ScriptView
+from attention_models import head_roles
+from attention_models.engine.engine import Engine
+from attention_models.forward.adopted import adopt
+from attention_models.forward.model import Model
+from attention_models.protocol.roles import MEASURES, PATTERNS, ROLES, RoleRequest, RolesView
+from attention_models.protocol.scripts import ScriptRequest, ScriptView
 from tests.models import textbook_folders, tiny, tiny_vision
 from tests.models.asking import ask, failure_of, opened
 from tests.models.eager import attentions
@@ -159,7 +159,7 @@ def test_what_has_no_lines_is_said(tiny_folder, lines: str, monkeypatch) -> None
     sentence = failure_of(handed, ScriptRequest(of=RoleRequest(probe=lines, role="first"))).sentence
     assert "this model is an object of another program" in sentence
     adopted.release()
-    monkeypatch.setattr("models.scripts.writing.MOST_NUMBERS", 20)
+    monkeypatch.setattr("attention_models.scripts.writing.MOST_NUMBERS", 20)
     sentence = failure_of(engine, ScriptRequest(of=RoleRequest(probe=lines, role="first"))).sentence
     assert "more than 20 numbers" in sentence
     assert "fewer texts" in sentence

@@ -11,13 +11,13 @@ import transformers
 from PIL import Image
 from torch import nn
 
-from models.engine.engine import Engine
-from models.forward.adopted import adopt
-from models.protocol.batch import Batch
-from models.protocol.chat import Chat, Pair, Turn
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest, Ran
-from models.protocol.scripts import ScriptRequest, ScriptView
+from attention_models.engine.engine import Engine
+from attention_models.forward.adopted import adopt
+from attention_models.protocol.batch import Batch
+from attention_models.protocol.chat import Chat, Pair, Turn
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.scripts import ScriptRequest, ScriptView
 from tests.models import talking, textbook_folders, tiny, tiny_vision
 from tests.models.asking import ask, failure_of, opened
 from tests.models.gguf_maker import gguf_of

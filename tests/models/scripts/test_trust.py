@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from models import Scale
-from models.engine.engine import Engine
-from models.protocol.batch import Batch
-from models.protocol.chat import Pair
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest
-from models.protocol.scripts import ScriptRequest
-from models.protocol.trust import TrustRequest
+from attention_models import Scale
+from attention_models.engine.engine import Engine
+from attention_models.protocol.batch import Batch
+from attention_models.protocol.chat import Pair
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest
+from attention_models.protocol.scripts import ScriptRequest
+from attention_models.protocol.trust import TrustRequest
 from tests.models import textbook_folders, tiny
 from tests.models.asking import ask, failure_of, opened
 from tests.models.scripts.running import check_lines, few_first, printed, script

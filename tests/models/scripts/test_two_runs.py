@@ -12,19 +12,19 @@ from typing import Any
 
 import pytest
 
-from models import Adapter, Mask, Scale, open_checkpoint
-from models.engine.engine import Engine
-from models.forward.model import Model
-from models.protocol.batch import Batch
-from models.protocol.chat import Pair
-from models.protocol.interventions import Intervention
-from models.protocol.prompt import Prompt
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest
-from models.protocol.scripts import ScriptRequest, ScriptView
-from models.protocol.two_runs import OtherRun, TwoRunsRequest, TwoRunsView
-from models.protocol.values import SiteRef
-from models.scripts.loading import why_not_loaded
+from attention_models import Adapter, Mask, Scale, open_checkpoint
+from attention_models.engine.engine import Engine
+from attention_models.forward.model import Model
+from attention_models.protocol.batch import Batch
+from attention_models.protocol.chat import Pair
+from attention_models.protocol.interventions import Intervention
+from attention_models.protocol.prompt import Prompt
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest
+from attention_models.protocol.scripts import ScriptRequest, ScriptView
+from attention_models.protocol.two_runs import OtherRun, TwoRunsRequest, TwoRunsView
+from attention_models.protocol.values import SiteRef
+from attention_models.scripts.loading import why_not_loaded
 from tests.models import lora, textbook_folders
 from tests.models.asking import ask, failure_of, opened
 from tests.models.scripts.running import Line, few_first, printed
@@ -162,7 +162,7 @@ def test_what_transformers_cannot_run_is_run_by_this_program(
         engine = opened(str(tiny_folder("gpt2")))
         both[side] = compared(engine, RunInputs(texts), OtherRun(RunInputs("Anna gave the ball")))
     for name in ("textbook", "recurrent", "luong", "left", "right"):
-        assert "from models import" in both[name][0], name
+        assert "from attention_models import" in both[name][0], name
     assert "from models" not in both["pair"][0]
     run_all(both, tmp_path, own_classes=True)
 
@@ -181,7 +181,7 @@ def test_with_an_adapter_and_without(tiny_folder: Callable[[str], Path], tmp_pat
 
 @pytest.mark.full
 def test_a_long_map_is_compared_where_it_is_in_view(tiny_folder, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("models.protocol.values.LARGEST_WHOLE", 8)
+    monkeypatch.setattr("attention_models.protocol.values.LARGEST_WHOLE", 8)
     engine = opened(str(tiny_folder("gpt2")))
     both = {"long": compared(engine, RunInputs(HERE), OtherRun(RunInputs(THERE)))}
     assert both["long"][1].maps is not None

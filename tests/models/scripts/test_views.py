@@ -9,21 +9,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from models import as_pytorch, open_checkpoint, run
-from models.forward.model import Model
-from models.protocol.decoding import DecodeStepRequest, DecodeStepView
-from models.protocol.decoding_settings import DecodeSettings
-from models.protocol.errors import InputError
-from models.protocol.flow import BlockRequest, BlockView
-from models.protocol.head import HeadRequest, HeadView
-from models.protocol.interventions import Scale
-from models.protocol.positions import PositionsRequest, PositionsView
-from models.protocol.prediction import PredictionRequest, PredictionView
-from models.protocol.run_inputs import RunInputs
-from models.protocol.scripts import ScriptRequest
-from models.protocol.variance import VarianceRequest, VarianceView
-from models.scripts.positions import positions_script
-from models.views.positions import positions_view
+from attention_models import as_pytorch, open_checkpoint, run
+from attention_models.forward.model import Model
+from attention_models.protocol.decoding import DecodeStepRequest, DecodeStepView
+from attention_models.protocol.decoding_settings import DecodeSettings
+from attention_models.protocol.errors import InputError
+from attention_models.protocol.flow import BlockRequest, BlockView
+from attention_models.protocol.head import HeadRequest, HeadView
+from attention_models.protocol.interventions import Scale
+from attention_models.protocol.positions import PositionsRequest, PositionsView
+from attention_models.protocol.prediction import PredictionRequest, PredictionView
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.scripts import ScriptRequest
+from attention_models.protocol.variance import VarianceRequest, VarianceView
+from attention_models.scripts.positions import positions_script
+from attention_models.views.positions import positions_view
 from tests.models import textbook_folders, tiny
 from tests.models.asking import ask, failure_of, forward, opened
 from tests.models.scripts.running import check_lines, few_first, printed, script
@@ -250,7 +250,7 @@ def test_what_has_no_lines_is_said(gpt, bert) -> None:
 
 
 def test_too_many_numbers_are_refused(tiny_model, monkeypatch) -> None:
-    monkeypatch.setattr("models.scripts.writing.MOST_NUMBERS", 50)
+    monkeypatch.setattr("attention_models.scripts.writing.MOST_NUMBERS", 50)
     model = tiny_model("gpt2")
     trace = run(model, tiny.SENTENCE, interventions=[Scale(0.5)])
     with pytest.raises(InputError, match="more than 50 numbers"):

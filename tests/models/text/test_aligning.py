@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.forward.model import Model
-from models.protocol.aligned_tokens import AlignedAxis
-from models.protocol.errors import InputError
-from models.protocol.values import Token
-from models.protocol.work import Cancelled
-from models.text import aligning
-from models.text.aligning import align
+from attention_models.forward.model import Model
+from attention_models.protocol.aligned_tokens import AlignedAxis
+from attention_models.protocol.errors import InputError
+from attention_models.protocol.values import Token
+from attention_models.protocol.work import Cancelled
+from attention_models.text import aligning
+from attention_models.text.aligning import align
 
 STORY = "Tom and Anna went to the park. Anna gave the ball to"
 

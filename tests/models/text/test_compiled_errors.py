@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from models.files.catalogue import folder_of
-from models.text.compiled_errors import MOST_LOGGED, standard_error_logged
+from attention_models.files.catalogue import folder_of
+from attention_models.text.compiled_errors import MOST_LOGGED, standard_error_logged
 
 ROOT = Path(__file__).parents[3]
 
@@ -49,7 +49,7 @@ def test_standard_error_comes_back_after_an_error(capfd):
 
 @pytest.mark.skipif(os.name != "posix", reason="the shell's way of closing a stream")
 def test_a_program_without_standard_error_has_none_afterwards():
-    program = "from models.text.compiled_errors import standard_error_logged as s\nwith s(): print('fine')"
+    program = "from attention_models.text.compiled_errors import standard_error_logged as s\nwith s(): print('fine')"
     done = subprocess.run(
         ["sh", "-c", f'"{sys.executable}" -c "{program}" 2>&-'], cwd=ROOT, capture_output=True, text=True, check=False
     )
@@ -65,7 +65,7 @@ def test_a_tokenizers_backtrace_stays_in_the_log(tmp_path, settings_folder):
     settings["pre_tokenizer"] = {"type": "FixedLength", "length": 0}
     file.write_text(json.dumps(settings), "utf-8")
     done = subprocess.run(
-        [sys.executable, "-m", "explorer", "--checkpoint", str(folder), "--text", "Tom", "--decode", "2"],
+        [sys.executable, "-m", "attention_explorer", "--checkpoint", str(folder), "--text", "Tom", "--decode", "2"],
         cwd=ROOT,
         env=os.environ | {"RUST_BACKTRACE": "1"},
         capture_output=True,

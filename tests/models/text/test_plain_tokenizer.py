@@ -12,10 +12,10 @@ from tokenizers import Tokenizer, pre_tokenizers, processors
 from tokenizers import models as kinds
 from transformers import BertConfig, BertModel, LlamaConfig, LlamaForCausalLM
 
-from models import adopt, open_checkpoint, run
-from models.forward.trace import Trace
-from models.protocol.errors import CheckpointError, InputError
-from models.text.plain_tokenizer import PlainTokenizer, as_tokenizer
+from attention_models import adopt, open_checkpoint, run
+from attention_models.forward.trace import Trace
+from attention_models.protocol.errors import CheckpointError, InputError
+from attention_models.text.plain_tokenizer import PlainTokenizer, as_tokenizer
 
 
 def utf8() -> PlainTokenizer:

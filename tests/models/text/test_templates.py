@@ -8,27 +8,27 @@ from pathlib import Path
 import pytest
 import torch
 
-from models.decoding.decode import decode
-from models.decoding.player import Player
-from models.engine.engine import Engine
-from models.files import helper_process
-from models.forward.model import Model
-from models.opening.capabilities import capabilities
-from models.opening.describe import description_of
-from models.opening.open import open_checkpoint
-from models.protocol.chat import MOST_TURNS, Chat, Turn
-from models.protocol.decoding import DecodeStepRequest, DecodeStepView, into_input
-from models.protocol.decoding_settings import DecodeSettings
-from models.protocol.describing import DescribeRequest
-from models.protocol.errors import InputError
-from models.protocol.loading import LoadRequest
-from models.protocol.prompt import Prompt
-from models.protocol.request import Failure
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest, Ran
-from models.text import template_process
-from models.text.template_limits import Failed, Stopped
-from models.text.templates import render, turn_end
+from attention_models.decoding.decode import decode
+from attention_models.decoding.player import Player
+from attention_models.engine.engine import Engine
+from attention_models.files import helper_process
+from attention_models.forward.model import Model
+from attention_models.opening.capabilities import capabilities
+from attention_models.opening.describe import description_of
+from attention_models.opening.open import open_checkpoint
+from attention_models.protocol.chat import MOST_TURNS, Chat, Turn
+from attention_models.protocol.decoding import DecodeStepRequest, DecodeStepView, into_input
+from attention_models.protocol.decoding_settings import DecodeSettings
+from attention_models.protocol.describing import DescribeRequest
+from attention_models.protocol.errors import InputError
+from attention_models.protocol.loading import LoadRequest
+from attention_models.protocol.prompt import Prompt
+from attention_models.protocol.request import Failure
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.text import template_process
+from attention_models.text.template_limits import Failed, Stopped
+from attention_models.text.templates import render, turn_end
 from tests.models.asking import ask, never
 from tests.models.talking import CHATML, TOKENIZERS, save_talking
 from tests.models.tiny import eager, eager_run, rig
@@ -194,7 +194,7 @@ def test_a_template_without_a_start_token_is_given_none(tmp_path: Path) -> None:
 
 
 def test_attention_of_a_conversation_equals_eager(talking: Talking) -> None:
-    from models.forward.run import run
+    from attention_models.forward.run import run
 
     model = talking("chatml")
     trace = run(model, [{"role": "user", "content": HI.text}])
@@ -206,7 +206,7 @@ def test_attention_of_a_conversation_equals_eager(talking: Talking) -> None:
 
 @pytest.mark.parametrize("side", ["right", "left"])
 def test_conversations_run_at_once_equal_eager_on_the_templates_own_batch(talking: Talking, side: str) -> None:
-    from models.forward.run import run
+    from attention_models.forward.run import run
 
     model = talking("chatml")
     chats = [[{"role": "user", "content": HI.text}], [{"role": "user", "content": "Why?"}]]
@@ -398,7 +398,7 @@ def test_a_template_is_rendered_in_a_process_of_its_own_that_is_there_again_afte
 @pytest.mark.skipif(os.name != "posix", reason="the stand-in for a frozen program is a shell script")
 def test_a_frozen_program_starts_itself_to_render(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program, root = tmp_path / "attention explorer", Path(template_process.__file__).parents[2]
-    program.write_text(f'#!/bin/sh\ncd "{root}" && exec "{sys.executable}" -m explorer "$@"\n')
+    program.write_text(f'#!/bin/sh\ncd "{root}" && exec "{sys.executable}" -m attention_explorer "$@"\n')
     program.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(program))
     monkeypatch.setattr(sys, "frozen", True, raising=False)

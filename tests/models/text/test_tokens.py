@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import PreTrainedTokenizerFast
 
-from models.forward.model import Model
-from models.protocol.errors import InputError
-from models.protocol.values import Token
-from models.text.reading import TextReader
-from models.text.tokens import bytes_label, piece_bytes, piece_label, special_label, visible
+from attention_models.forward.model import Model
+from attention_models.protocol.errors import InputError
+from attention_models.protocol.values import Token
+from attention_models.text.reading import TextReader
+from attention_models.text.tokens import bytes_label, piece_bytes, piece_label, special_label, visible
 from tests.models import tiny
 
 ODD = {

@@ -11,12 +11,12 @@ from tokenizers import Tokenizer, decoders, normalizers, pre_tokenizers
 from tokenizers.models import BPE
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
-from models import adopt, open_checkpoint
-from models.forward.model import Model
-from models.protocol.chat import Pair
-from models.protocol.values import Token
-from models.protocol.words import Words, word_label, word_text
-from models.text.tokens import label_tokens
+from attention_models import adopt, open_checkpoint
+from attention_models.forward.model import Model
+from attention_models.protocol.chat import Pair
+from attention_models.protocol.values import Token
+from attention_models.protocol.words import Words, word_label, word_text
+from attention_models.text.tokens import label_tokens
 
 TEXT = "The unbelievably mischievous cat didn't sit, on 2026's mat."
 

@@ -10,9 +10,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from models.attention import attention
-from models.textbook.config import RecurrentConfig
-from models.textbook.recurrent import RecurrentSeq2Seq
+from attention_models.attention import attention
+from attention_models.textbook.config import RecurrentConfig
+from attention_models.textbook.recurrent import RecurrentSeq2Seq
 from tests.models.recurrent_by_hand import Hand
 
 TOLERANCE = 1e-10  # the modules are run in float64 here

@@ -9,8 +9,8 @@ from itertools import pairwise
 
 import pytest
 
-from models.textbook import tasks
-from models.textbook.tasks import TASKS, Row, balanced, date_pair, date_pairs, text_parts
+from attention_models.textbook import tasks
+from attention_models.textbook.tasks import TASKS, Row, balanced, date_pair, date_pairs, text_parts
 
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")

@@ -22,10 +22,10 @@ from transformers import (
     T5ForConditionalGeneration,
 )
 
-from models.forward.capture import IMPLEMENTATION
-from models.textbook.pretrained import TextbookModel, made
-from models.textbook.transformer import IGNORE, Block, Sinusoids, loss
-from models.textbook.transformer_config import TransformerConfig
+from attention_models.forward.capture import IMPLEMENTATION
+from attention_models.textbook.pretrained import TextbookModel, made
+from attention_models.textbook.transformer import IGNORE, Block, Sinusoids, loss
+from attention_models.textbook.transformer_config import TransformerConfig
 
 TOLERANCE = 1e-5
 IDS = torch.tensor([[5, 9, 3, 17, 11, 8, 21], [4, 4, 12, 7, 30, 1, 2]])

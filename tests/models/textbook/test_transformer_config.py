@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from models.textbook.transformer_config import CHOICES, SWITCHES, TransformerConfig, as_switch
+from attention_models.textbook.transformer_config import CHOICES, SWITCHES, TransformerConfig, as_switch
 
 
 @pytest.mark.parametrize(

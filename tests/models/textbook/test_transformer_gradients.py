@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 from torch.func import functional_call
 
-from models.textbook.pretrained import made
-from models.textbook.transformer import IGNORE, loss
-from models.textbook.transformer_config import CHOICES, TransformerConfig
+from attention_models.textbook.pretrained import made
+from attention_models.textbook.transformer import IGNORE, loss
+from attention_models.textbook.transformer_config import CHOICES, TransformerConfig
 
 TINY = {"vocabulary": 7, "width": 8, "heads": 2, "layers": 2, "inner": 6, "context": 6, "dropout": 0.0}
 

@@ -12,7 +12,7 @@ from transformers.models.marian.modeling_marian import MarianSinusoidalPositiona
 from transformers.models.mpt.modeling_mpt import build_mpt_alibi_tensor
 from transformers.models.t5.modeling_t5 import T5Attention
 
-from models.textbook import waves
+from attention_models.textbook import waves
 
 
 def test_sinusoids_are_those_of_the_paper():

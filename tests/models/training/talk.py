@@ -7,8 +7,8 @@ import threading
 from collections.abc import Callable
 from typing import IO, Any, Protocol
 
-from models.protocol.training_messages import Message, from_process, line_of
-from models.training.training_process import Learner
+from attention_models.protocol.training_messages import Message, from_process, line_of
+from attention_models.training.training_process import Learner
 
 
 class Serves(Protocol):

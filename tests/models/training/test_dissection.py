@@ -10,18 +10,18 @@ import pytest
 import torch
 from torch import nn
 
-from models.protocol.dissection import Dissection
-from models.textbook.pretrained import TextbookModel
-from models.textbook.tasks import TASKS
-from models.textbook.tokenizer import SPECIAL
-from models.textbook.transformer import IGNORE
-from models.textbook.transformer_config import TransformerConfig
-from models.training.common import Budget
-from models.training.course import Command
-from models.training.dissection import Entry, dissect
-from models.training.rows import TaskRows
-from models.training.settings import Settings
-from models.training.training import Training
+from attention_models.protocol.dissection import Dissection
+from attention_models.textbook.pretrained import TextbookModel
+from attention_models.textbook.tasks import TASKS
+from attention_models.textbook.tokenizer import SPECIAL
+from attention_models.textbook.transformer import IGNORE
+from attention_models.textbook.transformer_config import TransformerConfig
+from attention_models.training.common import Budget
+from attention_models.training.course import Command
+from attention_models.training.dissection import Entry, dissect
+from attention_models.training.rows import TaskRows
+from attention_models.training.settings import Settings
+from attention_models.training.training import Training
 
 SMALL = {"width": 16, "heads": 2, "layers": 2, "inner": 24}
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import torch
 
-from models import open_checkpoint
-from models.files.own_process import OwnProcess
-from models.protocol.experiment_messages import (
+from attention_models import open_checkpoint
+from attention_models.files.own_process import OwnProcess
+from attention_models.protocol.experiment_messages import (
     EXPERIMENT_HERE,
     BeginRuns,
     Finding,
@@ -25,10 +25,10 @@ from models.protocol.experiment_messages import (
     from_experiment,
     to_experiment,
 )
-from models.protocol.training_messages import Failed, HeldOutPoint, Said, Stop, TrainingPoint, line_of
-from models.training.comparison import Comparison
-from models.training.experiment_process import MEASURED, Runs
-from models.training.prepared import read_prepared
+from attention_models.protocol.training_messages import Failed, HeldOutPoint, Said, Stop, TrainingPoint, line_of
+from attention_models.training.comparison import Comparison
+from attention_models.training.experiment_process import MEASURED, Runs
+from attention_models.training.prepared import read_prepared
 from tests.models.training.talk import Talk
 
 TINY = """
@@ -201,7 +201,7 @@ def test_what_it_does_not_understand_is_said_and_it_goes_on(talk, tmp_path):
 
 @pytest.mark.full
 def test_the_process_ends_with_its_input_in_the_middle_of_a_step(tmp_path):
-    process = OwnProcess("models.training.experiment_process", EXPERIMENT_HERE).running()
+    process = OwnProcess("attention_models.training.experiment_process", EXPERIMENT_HERE).running()
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdin.write(line_of(BeginRuns(tiny(tmp_path, steps=1_000_000), "tiny", 0, str(tmp_path))))

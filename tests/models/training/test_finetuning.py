@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 import torch
 
-from models import open_checkpoint, run
-from models.decoding.choosing import end_ids
-from models.files.training_steps import SNAPSHOTS
-from models.forward.model import Model
-from models.opening.snapshots import fitted, put, read_weights
-from models.protocol.errors import ExplorerError
-from models.textbook.transformer import IGNORE
-from models.training.common import Budget
-from models.training.finetuning import FineTuning, TuningSettings
-from models.training.pairs_file import Pairs, Source, data_in, read_source
-from models.training.tuned_folders import ADAPTER, save_tuned
-from models.training.tuning_rows import TuningRows, rows_of
+from attention_models import open_checkpoint, run
+from attention_models.decoding.choosing import end_ids
+from attention_models.files.training_steps import SNAPSHOTS
+from attention_models.forward.model import Model
+from attention_models.opening.snapshots import fitted, put, read_weights
+from attention_models.protocol.errors import ExplorerError
+from attention_models.textbook.transformer import IGNORE
+from attention_models.training.common import Budget
+from attention_models.training.finetuning import FineTuning, TuningSettings
+from attention_models.training.pairs_file import Pairs, Source, data_in, read_source
+from attention_models.training.tuned_folders import ADAPTER, save_tuned
+from attention_models.training.tuning_rows import TuningRows, rows_of
 from tests.models import tiny
 from tests.models.training_folders import trained
 
@@ -426,6 +426,6 @@ def test_what_diverges_goes_back_to_its_newest_snapshot(tmp_path):
 
 
 def test_without_peft_it_is_said_how_to_get_it(gpt, monkeypatch):
-    monkeypatch.setattr("models.training.tuned_parts.lacking", lambda names: list(names))
+    monkeypatch.setattr("attention_models.training.tuned_parts.lacking", lambda names: list(names))
     with pytest.raises(ExplorerError, match="A LoRA adapter needs peft: python -m pip install peft"):
         FineTuning(gpt, rows_of(gpt, TEXT, 0), TuningSettings(tuned="lora", rank=2))

@@ -10,12 +10,12 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from models.textbook.pretrained import TextbookModel
-from models.textbook.recurrent import RecurrentSeq2Seq
-from models.textbook.transformer import IGNORE
-from models.training.common import Budget
-from models.training.experiment import experiment
-from models.training.training import Training
+from attention_models.textbook.pretrained import TextbookModel
+from attention_models.textbook.recurrent import RecurrentSeq2Seq
+from attention_models.textbook.transformer import IGNORE
+from attention_models.training.common import Budget
+from attention_models.training.experiment import experiment
+from attention_models.training.training import Training
 
 TINY = {"width": "16", "heads": "2", "layers": "1", "batch": "8"}
 RECURRENT: list[dict[str, str]] = [

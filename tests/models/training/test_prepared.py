@@ -11,14 +11,14 @@ import pytest
 import torch
 from torch import nn
 
-from explorer.paths import resource
-from models.textbook.pretrained import TextbookModel
-from models.textbook.transformer import IGNORE
-from models.training.comparison import Comparison, Finding, figure
-from models.training.experiment import experiment
-from models.training.measures import Learner, calibration_error, largest_weight, measure
-from models.training.prepared import MEASURES, Prepared, Run, Statement, read_prepared
-from models.training.rows import TextRows
+from attention_explorer.paths import resource
+from attention_models.textbook.pretrained import TextbookModel
+from attention_models.textbook.transformer import IGNORE
+from attention_models.training.comparison import Comparison, Finding, figure
+from attention_models.training.experiment import experiment
+from attention_models.training.measures import Learner, calibration_error, largest_weight, measure
+from attention_models.training.prepared import MEASURES, Prepared, Run, Statement, read_prepared
+from attention_models.training.rows import TextRows
 
 EXPERIMENTS = read_prepared(resource("experiments.toml"))
 SEEDS = (0, 1, 2)

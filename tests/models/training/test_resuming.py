@@ -14,15 +14,15 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from models.files.training_steps import RECORD, SNAPSHOTS, snapshot_path, steps_in
-from models.protocol.errors import CheckpointError
-from models.training import course
-from models.training.common import Budget
-from models.training.experiment import experiment
-from models.training.folders import TEXT_FILE, save, why_not
-from models.training.resuming import resumed
-from models.training.snapshots import Snapshots
-from models.training.training import Training
+from attention_models.files.training_steps import RECORD, SNAPSHOTS, snapshot_path, steps_in
+from attention_models.protocol.errors import CheckpointError
+from attention_models.training import course
+from attention_models.training.common import Budget
+from attention_models.training.experiment import experiment
+from attention_models.training.folders import TEXT_FILE, save, why_not
+from attention_models.training.resuming import resumed
+from attention_models.training.snapshots import Snapshots
+from attention_models.training.training import Training
 from tests.models.training_folders import OF_ALL, SMALL, trained
 
 TEXT = "".join(f"{i} green bottles hanging on the wall. " for i in range(60, 0, -1))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
-from models.textbook.tasks import TASKS, text_parts
-from models.textbook.tokenizer import END_ID, MASK_ID, PAD_ID, START_ID, tokenizer_of
-from models.textbook.transformer import IGNORE
-from models.training.rows import TaskRows, TextRows
+from attention_models.textbook.tasks import TASKS, text_parts
+from attention_models.textbook.tokenizer import END_ID, MASK_ID, PAD_ID, START_ID, tokenizer_of
+from attention_models.textbook.transformer import IGNORE
+from attention_models.training.rows import TaskRows, TextRows
 
 SHAPES = ("encoder-decoder", "decoder", "encoder")
 

@@ -13,19 +13,19 @@ import pytest
 import torch
 from torch import Tensor
 
-from models import decode, open_checkpoint, run
-from models.quality.batching import translate
-from models.textbook.pretrained import TextbookModel
-from models.textbook.tasks import TASKS
-from models.textbook.transformer import IGNORE, loss
-from models.training import experiment as planning
-from models.training.common import Budget
-from models.training.experiment import experiment
-from models.training.folders import save, why_not
-from models.training.rows import RecurrentRows, TaskRows
-from models.training.settings import Settings, cooled
-from models.training.snapshots import Snapshots
-from models.training.training import Training, likely_switch, written_right
+from attention_models import decode, open_checkpoint, run
+from attention_models.quality.batching import translate
+from attention_models.textbook.pretrained import TextbookModel
+from attention_models.textbook.tasks import TASKS
+from attention_models.textbook.transformer import IGNORE, loss
+from attention_models.training import experiment as planning
+from attention_models.training.common import Budget
+from attention_models.training.experiment import experiment
+from attention_models.training.folders import save, why_not
+from attention_models.training.rows import RecurrentRows, TaskRows
+from attention_models.training.settings import Settings, cooled
+from attention_models.training.snapshots import Snapshots
+from attention_models.training.training import Training, likely_switch, written_right
 
 TINY = {"width": "16", "heads": "2", "layers": "1", "batch": "8"}
 QUICK = {"width": "32", "heads": "2", "layers": "1", "batch": "32", "rate": "0.4", "warmup": "100", "dropout": "0"}

@@ -15,10 +15,10 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from models import open_checkpoint
-from models.files.own_process import OwnProcess
-from models.protocol import training_messages as messages
-from models.protocol.training_messages import (
+from attention_models import open_checkpoint
+from attention_models.files.own_process import OwnProcess
+from attention_models.protocol import training_messages as messages
+from attention_models.protocol.training_messages import (
     TRAIN_HERE,
     Asked,
     Began,
@@ -43,10 +43,10 @@ from models.protocol.training_messages import (
     line_of,
     to_process,
 )
-from models.training import training_process
-from models.training.common import Budget
-from models.training.dissection import dissect
-from models.training.experiment import experiment
+from attention_models.training import training_process
+from attention_models.training.common import Budget
+from attention_models.training.dissection import dissect
+from attention_models.training.experiment import experiment
 from tests.models.training.talk import Talk
 
 TINY = (("width", "16"), ("heads", "2"), ("layers", "1"), ("batch", "8"))
@@ -243,7 +243,7 @@ def test_a_full_disk_is_said_once_and_it_learns_on(talk, tmp_path, monkeypatch):
 
     talk.tell(Begin(ENDLESS, str(tmp_path)))
     talk.until(Began)
-    monkeypatch.setattr("models.training.snapshots.Snapshots.put", full)
+    monkeypatch.setattr("attention_models.training.snapshots.Snapshots.put", full)
     before, said = talk.until(Said)
     assert "could not be written (No space left on device)" in said.sentence
     later, _ = talk.until(Learned, lambda told: told.points and told.points[-1].step > 200)
@@ -305,7 +305,7 @@ def test_points_are_told_a_few_times_a_second_and_not_one_by_one(talk, tmp_path,
 
 
 def started(folder: Path) -> Any:
-    process = OwnProcess("models.training.training_process", TRAIN_HERE).running()
+    process = OwnProcess("attention_models.training.training_process", TRAIN_HERE).running()
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdin.write(line_of(Begin(ENDLESS, str(folder))))

@@ -11,9 +11,9 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from models import decode, open_checkpoint
-from models.training import recurrent
-from models.training.common import IGNORE
+from attention_models import decode, open_checkpoint
+from attention_models.training import recurrent
+from attention_models.training.common import IGNORE
 
 TINY = ["--steps", "2", "--hidden", "8", "--embedding", "4", "--batch", "4"]
 

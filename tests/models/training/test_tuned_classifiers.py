@@ -11,16 +11,16 @@ import pytest
 import torch
 import transformers
 
-from models import open_checkpoint
-from models.forward.model import Model
-from models.protocol.errors import ExplorerError
-from models.protocol.values import ClassHead
-from models.training.common import Budget
-from models.training.finetuning import FineTuning, TuningSettings, check_trainable, learned_count
-from models.training.labelled import Labelled, LabelledRow, labelled_in
-from models.training.pairs_file import Source
-from models.training.tuned_folders import ADAPTER, save_tuned
-from models.training.tuning_rows import rows_of
+from attention_models import open_checkpoint
+from attention_models.forward.model import Model
+from attention_models.protocol.errors import ExplorerError
+from attention_models.protocol.values import ClassHead
+from attention_models.training.common import Budget
+from attention_models.training.finetuning import FineTuning, TuningSettings, check_trainable, learned_count
+from attention_models.training.labelled import Labelled, LabelledRow, labelled_in
+from attention_models.training.pairs_file import Source
+from attention_models.training.tuned_folders import ADAPTER, save_tuned
+from attention_models.training.tuning_rows import rows_of
 from tests.models import tiny
 
 _ANY = random.Random(0)

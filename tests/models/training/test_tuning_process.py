@@ -9,13 +9,13 @@ import pytest
 import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-from models import open_checkpoint
-from models.decoding.beam import BEAMS, MOST_WRITTEN
-from models.files.catalogue import SHIPPED, TUNABLE
-from models.forward.context import Context, Workspace
-from models.forward.model import Model
-from models.protocol.errors import ExplorerError
-from models.protocol.training_messages import (
+from attention_models import open_checkpoint
+from attention_models.decoding.beam import BEAMS, MOST_WRITTEN
+from attention_models.files.catalogue import SHIPPED, TUNABLE
+from attention_models.forward.context import Context, Workspace
+from attention_models.forward.model import Model
+from attention_models.protocol.errors import ExplorerError
+from attention_models.protocol.training_messages import (
     AskedTuning,
     Began,
     Begin,
@@ -32,14 +32,14 @@ from models.protocol.training_messages import (
     Write,
     Wrote,
 )
-from models.protocol.training_plan import PlanRequest, PlanView
-from models.protocol.work import Cancelled, never
-from models.training import plan
-from models.training.common import Budget
-from models.training.continuation import MOST_TOKENS
-from models.training.finetuning import FineTuning, TuningSettings, check_trainable, learned_count, settings_of
-from models.training.pairs_file import Pairs, data_in, source_of
-from models.training.tuning_rows import TuningRows, Windows, rows_of
+from attention_models.protocol.training_plan import PlanRequest, PlanView
+from attention_models.protocol.work import Cancelled, never
+from attention_models.training import plan
+from attention_models.training.common import Budget
+from attention_models.training.continuation import MOST_TOKENS
+from attention_models.training.finetuning import FineTuning, TuningSettings, check_trainable, learned_count, settings_of
+from attention_models.training.pairs_file import Pairs, data_in, source_of
+from attention_models.training.tuning_rows import TuningRows, Windows, rows_of
 from tests.models import tiny
 from tests.models.training.talk import Talk
 from tests.models.training.test_finetuning import PAIRS, TEXT
@@ -235,7 +235,7 @@ def test_of_a_checkpoint_that_is_not_open_the_data_alone_is_looked_at():
 
 
 def test_without_peft_the_plan_says_how_to_get_it(monkeypatch):
-    monkeypatch.setattr("models.training.tuned_parts.lacking", lambda names: list(names))
+    monkeypatch.setattr("attention_models.training.tuned_parts.lacking", lambda names: list(names))
     sentence = planned(asked(tuned="lora", rank=4), open_checkpoint("story-gpt")).sentence
     assert sentence == "A LoRA adapter needs peft: python -m pip install peft"
 
@@ -333,7 +333,7 @@ def test_the_plan_of_other_settings_reads_no_file_anew(monkeypatch):
         counted.append(1)
         return rows_of(*args, **named)
 
-    monkeypatch.setattr("models.training.tuning_plan.rows_of", counting)
+    monkeypatch.setattr("attention_models.training.tuning_plan.rows_of", counting)
     workspace = Workspace(model=open_checkpoint("story-gpt"))
 
     def view(**others: Any) -> PlanView:
@@ -355,7 +355,7 @@ def test_a_plan_that_is_called_off_stops_between_rows():
 @pytest.mark.parametrize("checkpoint", ["story-gpt", "story-next"])
 def test_a_long_file_is_not_read_by_the_tokenizer_before_it_is_to_be_learned(tmp_path, monkeypatch, checkpoint):
     """All that is asked of the open model would wait for it; what is wrong with the file's form is still said."""
-    monkeypatch.setattr("models.training.tuning_plan.rows_of", None)
+    monkeypatch.setattr("attention_models.training.tuning_plan.rows_of", None)
     path = tmp_path / "rows.tsv"
     rows = "\n".join(f"{'word ' * 20}{i}\t{i % 2}" for i in range(10_000))
     path.write_text(rows)

@@ -11,21 +11,21 @@ import pytest
 import torch
 from torch import Tensor
 
-from models import open_checkpoint, run
-from models.attention import attention
-from models.attention.inputs import WHOLE, AttentionInputs, Part
-from models.engine.engine import Engine
-from models.forward.capture import IMPLEMENTATION
-from models.forward.model import Model
-from models.forward.trace import Trace
-from models.protocol import values
-from models.protocol.loading import LoadRequest
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest, Ran
-from models.protocol.trust import TrustReport, TrustRequest
-from models.protocol.work import Cancelled
-from models.trust import layers as trust_layers
-from models.trust.check import Comparison, compare_with_eager
+from attention_models import open_checkpoint, run
+from attention_models.attention import attention
+from attention_models.attention.inputs import WHOLE, AttentionInputs, Part
+from attention_models.engine.engine import Engine
+from attention_models.forward.capture import IMPLEMENTATION
+from attention_models.forward.model import Model
+from attention_models.forward.trace import Trace
+from attention_models.protocol import values
+from attention_models.protocol.loading import LoadRequest
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.trust import TrustReport, TrustRequest
+from attention_models.protocol.work import Cancelled
+from attention_models.trust import layers as trust_layers
+from attention_models.trust.check import Comparison, compare_with_eager
 from tests.models import tiny
 from tests.models.room import room_of_recomputing
 from tests.models.tiny import TinyFolder, TinyModel
@@ -276,7 +276,7 @@ def test_a_fused_kernel_that_is_not_trusted_is_no_reference_either(
 
     model = tiny_model(kind)
     monkeypatch.setattr(attention, "UNTRUSTED", {"cpu"})
-    for name in ("models.attention.output._fused", "models.trust.layers.sdpa_attention_forward"):
+    for name in ("attention_models.attention.output._fused", "attention_models.trust.layers.sdpa_attention_forward"):
         monkeypatch.setattr(name, broken)
     found = compared(model, tiny.SENTENCE)
     assert found.rows == 5

@@ -11,14 +11,14 @@ import pytest
 import torch
 from transformers import BertConfig, BertForMaskedLM, LlamaConfig, LlamaForCausalLM
 
-from models import adopt, open_checkpoint, run
-from models.forward.model import Model
-from models.protocol.errors import CheckpointError
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest, Ran
-from models.protocol.trust import InputReport, TrustReport, TrustRequest
-from models.protocol.values import Token
-from models.trust.inputs import first_difference, report_on_input
+from attention_models import adopt, open_checkpoint, run
+from attention_models.forward.model import Model
+from attention_models.protocol.errors import CheckpointError
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.trust import InputReport, TrustReport, TrustRequest
+from attention_models.protocol.values import Token
+from attention_models.trust.inputs import first_difference, report_on_input
 from tests.models import talking
 from tests.models.asking import ask, opened
 

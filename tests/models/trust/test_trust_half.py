@@ -14,24 +14,24 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from models import open_checkpoint, run
-from models.attention import attention
-from models.attention import output as mixing
-from models.attention.inputs import AttentionInputs
-from models.engine.engine import Engine
-from models.forward.capture import IMPLEMENTATION, Recorder
-from models.forward.model import Model
-from models.forward.trace import Trace
-from models.protocol import values
-from models.protocol.loading import LoadRequest
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest
-from models.protocol.trust import TrustReport, TrustRequest
-from models.protocol.values import Placement
-from models.protocol.work import Cancelled
-from models.trust import check as trust
-from models.trust import layers as trust_layers
-from models.trust.check import Comparison, compare_with_eager
+from attention_models import open_checkpoint, run
+from attention_models.attention import attention
+from attention_models.attention import output as mixing
+from attention_models.attention.inputs import AttentionInputs
+from attention_models.engine.engine import Engine
+from attention_models.forward.capture import IMPLEMENTATION, Recorder
+from attention_models.forward.model import Model
+from attention_models.forward.trace import Trace
+from attention_models.protocol import values
+from attention_models.protocol.loading import LoadRequest
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest
+from attention_models.protocol.trust import TrustReport, TrustRequest
+from attention_models.protocol.values import Placement
+from attention_models.protocol.work import Cancelled
+from attention_models.trust import check as trust
+from attention_models.trust import layers as trust_layers
+from attention_models.trust.check import Comparison, compare_with_eager
 from tests.models import tiny
 from tests.models.asking import ask
 from tests.models.eager import target_for

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from models.protocol.aligned_tokens import AlignedAxis
-from models.protocol.values import SiteRef
+from attention_models.protocol.aligned_tokens import AlignedAxis
+from attention_models.protocol.values import SiteRef
 
 Weights = Mapping[SiteRef, np.ndarray]
 """(heads, queries, keys) by site."""

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import torch
 
-from models import Adapter, Mask, Scale, compare_runs, open_checkpoint, run
-from models.forward.model import Model
-from models.protocol.interventions import Intervention
-from models.protocol.values import SiteRef
+from attention_models import Adapter, Mask, Scale, compare_runs, open_checkpoint, run
+from attention_models.forward.model import Model
+from attention_models.protocol.interventions import Intervention
+from attention_models.protocol.values import SiteRef
 from tests.models import lora, tiny
 from tests.models.eager import attentions, target_for
 from tests.models.tiny import TinyFolder, TinyModel

@@ -11,21 +11,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from models import Scale, run
-from models.engine import running
-from models.engine.engine import Engine
-from models.files import devices
-from models.forward import current_run
-from models.forward.model import Model
-from models.opening import load
-from models.protocol.atlas import AtlasRequest, AtlasView
-from models.protocol.loading import Loaded, LoadRequest
-from models.protocol.request import Failure
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest, Ran
-from models.protocol.two_runs import DropOtherRequest, OtherDropped, OtherRun, TwoRunsRequest, TwoRunsView
-from models.protocol.values import Placement, SiteRef, Tile
-from models.protocol.work import Cancelled
+from attention_models import Scale, run
+from attention_models.engine import running
+from attention_models.engine.engine import Engine
+from attention_models.files import devices
+from attention_models.forward import current_run
+from attention_models.forward.model import Model
+from attention_models.opening import load
+from attention_models.protocol.atlas import AtlasRequest, AtlasView
+from attention_models.protocol.loading import Loaded, LoadRequest
+from attention_models.protocol.request import Failure
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.two_runs import DropOtherRequest, OtherDropped, OtherRun, TwoRunsRequest, TwoRunsView
+from attention_models.protocol.values import Placement, SiteRef, Tile
+from attention_models.protocol.work import Cancelled
 from tests.models.asking import SITE, ask, failure_of, forward, never, opened, still_holds
 from tests.models.tiny import TinyFolder
 
@@ -269,8 +269,8 @@ def test_another_place_for_b(engine: Engine, counted: dict[str, int]) -> None:
 
 @pytest.fixture
 def long_maps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("models.protocol.values.LARGEST_WHOLE", 16)
-    monkeypatch.setattr("models.protocol.values.TILE", 8)
+    monkeypatch.setattr("attention_models.protocol.values.LARGEST_WHOLE", 16)
+    monkeypatch.setattr("attention_models.protocol.values.TILE", 8)
 
 
 def test_a_long_text_is_compared_in_moments(

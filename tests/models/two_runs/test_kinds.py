@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from models import compare_runs, open_checkpoint, run
-from models.forward.model import Model
-from models.protocol.batch import Batch
-from models.protocol.errors import InputError
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest, Ran
-from models.protocol.two_runs import OtherRun, TwoRunsRequest, TwoRunsView
-from models.protocol.values import SiteRef, Token
+from attention_models import compare_runs, open_checkpoint, run
+from attention_models.forward.model import Model
+from attention_models.protocol.batch import Batch
+from attention_models.protocol.errors import InputError
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.two_runs import OtherRun, TwoRunsRequest, TwoRunsView
+from attention_models.protocol.values import SiteRef, Token
 from tests.models import tiny_vision
 from tests.models.asking import ask, opened
 from tests.models.tiny import TinyModel

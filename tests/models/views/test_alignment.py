@@ -7,13 +7,13 @@ import pytest
 import torch
 from transformers import MarianMTModel
 
-from models import Model, Trace, open_checkpoint, run
-from models.protocol.alignment import AlignmentRequest, AlignmentView
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest, Ran
-from models.protocol.values import SiteRef
-from models.protocol.words import Words
-from models.views.alignment import described, likelihoods, mean_weights
+from attention_models import Model, Trace, open_checkpoint, run
+from attention_models.protocol.alignment import AlignmentRequest, AlignmentView
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.values import SiteRef
+from attention_models.protocol.words import Words
+from attention_models.views.alignment import described, likelihoods, mean_weights
 from tests.models.asking import ask, failure_of, opened
 
 SOURCE, TARGET = "The black cat is sleeping on the table.", "El gato negro está durmiendo sobre la mesa."

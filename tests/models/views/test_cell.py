@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 import torch
 
-from models import run
-from models.forward.model import Model
-from models.forward.predictions import predict
-from models.forward.trace import Trace
-from models.protocol.cell import CellRequest, CellView
-from models.protocol.interventions import Intervention, Mask, Positions, Scale
-from models.protocol.skip import Skip
-from models.protocol.values import Site, SiteRef
-from models.views.cell import cell_view
-from models.views.residual import IN_BETWEEN, logit_direction, output_projection, output_weight
+from attention_models import run
+from attention_models.forward.model import Model
+from attention_models.forward.predictions import predict
+from attention_models.forward.trace import Trace
+from attention_models.protocol.cell import CellRequest, CellView
+from attention_models.protocol.interventions import Intervention, Mask, Positions, Scale
+from attention_models.protocol.skip import Skip
+from attention_models.protocol.values import Site, SiteRef
+from attention_models.views.cell import cell_view
+from attention_models.views.residual import IN_BETWEEN, logit_direction, output_projection, output_weight
 from tests.models.tiny import SENTENCE
 
 TOLERANCE = 1e-5  # of the largest number of its row: single precision, summed over a head's dimensions

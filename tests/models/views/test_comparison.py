@@ -7,12 +7,12 @@ import math
 import numpy as np
 import pytest
 
-import models
-from models.forward.model import Model
-from models.protocol.comparison import CompareRequest, CompareView
-from models.protocol.interventions import Intervention, Mask, Scale
-from models.protocol.values import SiteRef
-from models.views.comparison import compare, loss
+import attention_models as models
+from attention_models.forward.model import Model
+from attention_models.protocol.comparison import CompareRequest, CompareView
+from attention_models.protocol.interventions import Intervention, Mask, Scale
+from attention_models.protocol.values import SiteRef
+from attention_models.views.comparison import compare, loss
 from tests.models.tiny import SENTENCE
 
 SITE, HEAD, LAST = SiteRef("decoder", 5), 5, 13

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 import torch
 
-from models import open_checkpoint, run
-from models.attention.rounding import bounds
-from models.forward.model import Model
-from models.forward.trace import Trace
-from models.protocol.errors import ExplorerError
-from models.protocol.work import Cancelled
-from models.views import export
-from models.views.export import save_weights
-from models.views.head import word_weights
-from models.views.saved_weights import load_weights
+from attention_models import open_checkpoint, run
+from attention_models.attention.rounding import bounds
+from attention_models.forward.model import Model
+from attention_models.forward.trace import Trace
+from attention_models.protocol.errors import ExplorerError
+from attention_models.protocol.work import Cancelled
+from attention_models.views import export
+from attention_models.views.export import save_weights
+from attention_models.views.head import word_weights
+from attention_models.views.saved_weights import load_weights
 
 TEXT = "Tom and Anna went to the park."
 

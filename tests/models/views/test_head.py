@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from models import run
-from models.protocol.cell import CellRequest
-from models.protocol.head import HeadRequest, HeadView, ScoresRequest
-from models.protocol.interventions import Scale
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest, Ran
-from models.protocol.values import SiteRef
-from models.protocol.words import Words, site_words
-from models.views.cell import cell_view
-from models.views.head import scores_view
+from attention_models import run
+from attention_models.protocol.cell import CellRequest
+from attention_models.protocol.head import HeadRequest, HeadView, ScoresRequest
+from attention_models.protocol.interventions import Scale
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.values import SiteRef
+from attention_models.protocol.words import Words, site_words
+from attention_models.views.cell import cell_view
+from attention_models.views.head import scores_view
 from tests.models.asking import ask, failure_of, opened
 from tests.models.tiny import SENTENCE
 

@@ -7,21 +7,21 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-import models
-from models.attention.blocks import BlockSize
-from models.engine.engine import Engine
-from models.forward import current_run
-from models.forward.model import Model
-from models.forward.trace import Trace
-from models.protocol.comparison import CompareRequest, CompareView
-from models.protocol.interventions import Intervention, Mask, Scale
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest, Ran
-from models.protocol.values import SiteRef
-from models.protocol.work import Cancelled
-from models.views import comparison, long_comparison
-from models.views.comparison import compare, peeks
-from models.views.long_comparison import LongComparison
+import attention_models as models
+from attention_models.attention.blocks import BlockSize
+from attention_models.engine.engine import Engine
+from attention_models.forward import current_run
+from attention_models.forward.model import Model
+from attention_models.forward.trace import Trace
+from attention_models.protocol.comparison import CompareRequest, CompareView
+from attention_models.protocol.interventions import Intervention, Mask, Scale
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.values import SiteRef
+from attention_models.protocol.work import Cancelled
+from attention_models.views import comparison, long_comparison
+from attention_models.views.comparison import compare, peeks
+from attention_models.views.long_comparison import LongComparison
 from tests.models.asking import ask
 from tests.models.tiny import text_of
 
@@ -144,14 +144,16 @@ def test_it_stops_between_blocks_and_goes_on(story_gpt: Model, before: Trace) ->
 def test_another_head_costs_no_second_loss(story_gpt: Model, before: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
     parts = LongComparison(story_gpt, before, before)
     first = parts.answer(REQUEST)
-    monkeypatch.setattr("models.views.comparison.F.cross_entropy", lambda *_, **__: pytest.fail("computed again"))
+    monkeypatch.setattr(
+        "attention_models.views.comparison.F.cross_entropy", lambda *_, **__: pytest.fail("computed again")
+    )
     other = parts.answer(CompareRequest(run=1, site=SITE, head=2, position=3))
     assert other.loss_before == first.loss_before
     np.testing.assert_allclose(other.before, pooled(before.weights(SITE, 2), np.max), atol=1e-6)
 
 
 def long_site(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("models.protocol.values.LARGEST_WHOLE", 16)
+    monkeypatch.setattr("attention_models.protocol.values.LARGEST_WHOLE", 16)
 
 
 def test_the_engine_answers_in_moments_and_keeps_the_run_that_nothing_changed(

@@ -7,16 +7,16 @@ import re
 import numpy as np
 import pytest
 
-from models import Model, open_checkpoint, run
-from models.files.sample_pictures import path_of
-from models.forward.trace import Trace
-from models.protocol.batch import Batch
-from models.protocol.chat import Pair
-from models.protocol.looks import Looks
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest, Ran, RerunRequest
-from models.protocol.values import Site, SiteRef
-from models.views.looks import looks
+from attention_models import Model, open_checkpoint, run
+from attention_models.files.sample_pictures import path_of
+from attention_models.forward.trace import Trace
+from attention_models.protocol.batch import Batch
+from attention_models.protocol.chat import Pair
+from attention_models.protocol.looks import Looks
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest, Ran, RerunRequest
+from attention_models.protocol.values import Site, SiteRef
+from attention_models.views.looks import looks
 from tests.models import tiny
 from tests.models.asking import ask, forward, opened
 from tests.models.eager import attentions

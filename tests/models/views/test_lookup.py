@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from models.views.lookup import (
+from attention_models.views.lookup import (
     additive_scores,
     dot_scores,
     general_scores,

@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from models import run
-from models.forward.model import Model
-from models.forward.trace import Trace
-from models.protocol.cell import CellRequest
-from models.protocol.interventions import Intervention, Mask, Scale
-from models.protocol.matrices import WINDOW, MatricesRequest, MatricesView, window_start
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest
-from models.protocol.values import SiteRef
-from models.views.cell import cell_view
-from models.views.matrices import NO_PRODUCT, matrices_view
+from attention_models import run
+from attention_models.forward.model import Model
+from attention_models.forward.trace import Trace
+from attention_models.protocol.cell import CellRequest
+from attention_models.protocol.interventions import Intervention, Mask, Scale
+from attention_models.protocol.matrices import WINDOW, MatricesRequest, MatricesView, window_start
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest
+from attention_models.protocol.values import SiteRef
+from attention_models.views.cell import cell_view
+from attention_models.views.matrices import NO_PRODUCT, matrices_view
 from tests.models import tiny
 from tests.models.asking import ask, failure_of, opened
 from tests.models.room import room_of_recomputing

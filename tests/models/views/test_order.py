@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models import run
-from models.forward.model import Model
-from models.protocol.chat import Pair
-from models.protocol.interventions import Intervention, Mask, Positions
-from models.protocol.order import Moved, ShuffleRequest, ShuffleView
-from models.protocol.work import Cancelled, never
-from models.views.order import new_order, shuffle_view, words_of
+from attention_models import run
+from attention_models.forward.model import Model
+from attention_models.protocol.chat import Pair
+from attention_models.protocol.interventions import Intervention, Mask, Positions
+from attention_models.protocol.order import Moved, ShuffleRequest, ShuffleView
+from attention_models.protocol.work import Cancelled, never
+from attention_models.views.order import new_order, shuffle_view, words_of
 
 TEXT = "Tom and Anna went to the park."
 

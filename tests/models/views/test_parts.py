@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from models.protocol.parts import PartsRequest, PartsView
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest
-from models.protocol.values import SiteRef
+from attention_models.protocol.parts import PartsRequest, PartsView
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest
+from attention_models.protocol.values import SiteRef
 from tests.models.asking import ask, opened
 
 NORMS = tuple(f"norm{i + 1}" for i in range(3))

@@ -11,12 +11,12 @@ import pytest
 import torch
 from PIL import Image
 
-from models import open_checkpoint, run
-from models.forward.model import Model
-from models.forward.trace import Trace
-from models.protocol.positions import PatchPositionsRequest
-from models.views import patch_positions
-from models.views.patch_positions import patch_positions_view, patch_table
+from attention_models import open_checkpoint, run
+from attention_models.forward.model import Model
+from attention_models.forward.trace import Trace
+from attention_models.protocol.positions import PatchPositionsRequest
+from attention_models.views import patch_positions
+from attention_models.views.patch_positions import patch_positions_view, patch_table
 from tests.models import tiny_vision
 from tests.models.tiny import SENTENCE
 

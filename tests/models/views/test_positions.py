@@ -9,12 +9,12 @@ import transformers
 from transformers import LlamaConfig
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, apply_rotary_pos_emb
 
-from models import open_checkpoint, run
-from models.forward.model import Model
-from models.forward.trace import Trace
-from models.protocol.interventions import Positions
-from models.protocol.positions import PositionsRequest, PositionsView
-from models.views.positions import describe_positions, positions_view
+from attention_models import open_checkpoint, run
+from attention_models.forward.model import Model
+from attention_models.forward.trace import Trace
+from attention_models.protocol.interventions import Positions
+from attention_models.protocol.positions import PositionsRequest, PositionsView
+from attention_models.views.positions import describe_positions, positions_view
 from tests.models import textbook_folders, tiny
 
 TEXT = "Tom and Anna went to the park."

@@ -10,14 +10,14 @@ import pytest
 import torch
 from transformers.models.gpt_oss.modeling_gpt_oss import eager_attention_forward
 
-from models import run
-from models.protocol.cell import CellRequest
-from models.protocol.interventions import Mask
-from models.protocol.matrices import MatricesRequest
-from models.protocol.values import SiteRef
-from models.views.cell import cell_view
-from models.views.matrices import matrices_view
-from models.views.row_softmax import taken_apart
+from attention_models import run
+from attention_models.protocol.cell import CellRequest
+from attention_models.protocol.interventions import Mask
+from attention_models.protocol.matrices import MatricesRequest
+from attention_models.protocol.values import SiteRef
+from attention_models.views.cell import cell_view
+from attention_models.views.matrices import matrices_view
+from attention_models.views.row_softmax import taken_apart
 from tests.models import tiny
 from tests.models.flow.blocks import close
 

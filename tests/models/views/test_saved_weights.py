@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-import models
-from models import load_weights, open_checkpoint, run, save_weights
-from models.files import content_hash
-from models.files.catalogue import folder_of
-from models.files.weights_path import weights_path
-from models.forward.model import Model
-from models.protocol.errors import ExplorerError
-from models.protocol.interventions import Mask, Positions, Scale
-from models.protocol.values import CheckpointInfo, SiteRef
+import attention_models as models
+from attention_models import load_weights, open_checkpoint, run, save_weights
+from attention_models.files import content_hash
+from attention_models.files.catalogue import folder_of
+from attention_models.files.weights_path import weights_path
+from attention_models.forward.model import Model
+from attention_models.protocol.errors import ExplorerError
+from attention_models.protocol.interventions import Mask, Positions, Scale
+from attention_models.protocol.values import CheckpointInfo, SiteRef
 from tests.models.talking import save_talking
 
 TEXT = "Tom and Ánna went to the park. 🙂"

@@ -10,10 +10,10 @@ import pytest
 import torch
 import transformers
 
-from models import adopt, open_checkpoint, run
-from models.forward.model import Model
-from models.protocol.sentence import SentenceRequest, SentenceView
-from models.views.sentence import sentence_view
+from attention_models import adopt, open_checkpoint, run
+from attention_models.forward.model import Model
+from attention_models.protocol.sentence import SentenceRequest, SentenceView
+from attention_models.views.sentence import sentence_view
 from tests.models import tiny
 
 

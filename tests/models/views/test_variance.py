@@ -8,12 +8,12 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from models import run
-from models.protocol.interventions import Mask, Scale
-from models.protocol.values import SiteRef
-from models.protocol.variance import VarianceRequest
-from models.protocol.work import Cancelled
-from models.views.variance import DIMENSIONS, head_scores, jacobian_norm, measure, relative_error, softmax
+from attention_models import run
+from attention_models.protocol.interventions import Mask, Scale
+from attention_models.protocol.values import SiteRef
+from attention_models.protocol.variance import VarianceRequest
+from attention_models.protocol.work import Cancelled
+from attention_models.views.variance import DIMENSIONS, head_scores, jacobian_norm, measure, relative_error, softmax
 
 SENTENCE = "Tom and Anna went to the park. Anna gave the ball to"
 ERRORS = 5  # standard errors: a sound draw fails once in two million

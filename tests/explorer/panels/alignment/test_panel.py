@@ -9,14 +9,14 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from explorer.panels.alignment.panel import ALL, LAYER, AlignmentPanel, sentence, words
-from explorer.panels.selected_head import NEXT
-from explorer.session.hover import NOTHING, Pointed
-from explorer.session.intents import SelectCell, SelectHead, SelectQuery, SetView, UseWritten
-from explorer.session.state import State
-from models.protocol.alignment import AlignmentRequest
-from models.protocol.loading import LoadRequest
-from models.protocol.values import SiteRef
+from attention_explorer.panels.alignment.panel import ALL, LAYER, AlignmentPanel, sentence, words
+from attention_explorer.panels.selected_head import NEXT
+from attention_explorer.session.hover import NOTHING, Pointed
+from attention_explorer.session.intents import SelectCell, SelectHead, SelectQuery, SetView, UseWritten
+from attention_explorer.session.state import State
+from attention_models.protocol.alignment import AlignmentRequest
+from attention_models.protocol.loading import LoadRequest
+from attention_models.protocol.values import SiteRef
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown
 from tests.explorer.widgets.pointer import move_pointer

@@ -9,17 +9,17 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QScrollArea, QWidget
 
-from explorer.panels.cell.cell_steps import row_remark
-from explorer.panels.cell.panel import CellPanel
-from explorer.panels.cell.step_list import StepList
-from explorer.session.hover import Hover, Pointed
-from explorer.session.intents import Arrived, SelectCell
-from explorer.session.session import Session
-from explorer.theme import DARK
-from explorer.widgets.number_text import value_text
-from models.protocol.cell import AdditiveScore, CellRequest, CellView
-from models.protocol.interventions import Scale
-from models.protocol.request import Request
+from attention_explorer.panels.cell.cell_steps import row_remark
+from attention_explorer.panels.cell.panel import CellPanel
+from attention_explorer.panels.cell.step_list import StepList
+from attention_explorer.session.hover import Hover, Pointed
+from attention_explorer.session.intents import Arrived, SelectCell
+from attention_explorer.session.session import Session
+from attention_explorer.theme import DARK
+from attention_explorer.widgets.number_text import value_text
+from attention_models.protocol.cell import AdditiveScore, CellRequest, CellView
+from attention_models.protocol.interventions import Scale
+from attention_models.protocol.request import Request
 from tests.explorer.panels.cells import CANDIDATES, SITE, cell, dead, session_at
 from tests.explorer.session import answers
 from tests.explorer.session.answers import loaded, ran

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from explorer.panels.cell.panel import CellPanel
-from explorer.panels.cell.recurrent_steps import dimension_sentence, recurrent_steps, vector_rows
-from explorer.session.hover import Hover
-from explorer.session.intents import Arrived
-from models.protocol.cell import CellView, RecurrentScore
+from attention_explorer.panels.cell.panel import CellPanel
+from attention_explorer.panels.cell.recurrent_steps import dimension_sentence, recurrent_steps, vector_rows
+from attention_explorer.session.hover import Hover
+from attention_explorer.session.intents import Arrived
+from attention_models.protocol.cell import CellView, RecurrentScore
 from tests.explorer.panels.cells import cell, session_at
 
 STATE, KEY, V = (np.array(x, np.float32) for x in ([1.0, -2.0], [0.5, 1.0], [3.0, -4.0]))

@@ -9,10 +9,10 @@ import pytest
 from PySide6.QtCore import QPoint
 from pytestqt.qtbot import QtBot
 
-from explorer.colour_maps import diverging, sequential
-from explorer.panels.compare.linked_maps import DIFFERENCE, A, B, LinkedMaps, MapWords
-from explorer.panels.compare.places import words_of
-from models.protocol.values import Tile
+from attention_explorer.colour_maps import diverging, sequential
+from attention_explorer.panels.compare.linked_maps import DIFFERENCE, A, B, LinkedMaps, MapWords
+from attention_explorer.panels.compare.places import words_of
+from attention_models.protocol.values import Tile
 from tests.explorer.panels.compare.two_runs import maps, of_one_run, view
 from tests.explorer.real_window import click
 from tests.explorer.widgets.pictures import rendered, rgb

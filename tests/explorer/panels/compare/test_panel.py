@@ -8,12 +8,12 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from explorer.panels.compare.panel import ComparePanel
-from explorer.panels.compare.sentences import SAME, TYPING
-from explorer.session.comparing import as_b
-from explorer.session.intents import CompareWith
-from explorer.session.state import State
-from models.protocol.two_runs import TwoRunsRequest
+from attention_explorer.panels.compare.panel import ComparePanel
+from attention_explorer.panels.compare.sentences import SAME, TYPING
+from attention_explorer.session.comparing import as_b
+from attention_explorer.session.intents import CompareWith
+from attention_explorer.session.state import State
+from attention_models.protocol.two_runs import TwoRunsRequest
 from tests.explorer.panels.compare.two_runs import of_one_run
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown

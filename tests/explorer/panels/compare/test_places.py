@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from explorer.panels.compare.places import (
+from attention_explorer.panels.compare.places import (
     NO_TOKEN,
     cell_at_place,
     differs,
@@ -14,7 +14,7 @@ from explorer.panels.compare.places import (
     place_of_cell,
     words_of,
 )
-from models.protocol.aligned_tokens import AlignedAxis, AlignedPlace
+from attention_models.protocol.aligned_tokens import AlignedAxis, AlignedPlace
 from tests.explorer.panels.compare.two_runs import AXIS, view
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from math import nan
 
-from explorer.panels.compare.about import about
-from explorer.panels.compare.sentences import (
+from attention_explorer.panels.compare.about import about
+from attention_explorer.panels.compare.sentences import (
     SAME,
     aligned,
     change_name,
@@ -18,9 +18,9 @@ from explorer.panels.compare.sentences import (
     share,
     title_of,
 )
-from explorer.session.state import Compared, Document, State
-from models.protocol.two_runs import RunOutput
-from models.protocol.values import Candidate, SiteRef
+from attention_explorer.session.state import Compared, Document, State
+from attention_models.protocol.two_runs import RunOutput
+from attention_models.protocol.values import Candidate, SiteRef
 from tests.explorer.panels.compare.two_runs import ZERO, of_one_run, view
 from tests.explorer.session import answers
 

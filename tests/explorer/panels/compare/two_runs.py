@@ -7,9 +7,9 @@ from math import nan
 
 import numpy as np
 
-from models.protocol.aligned_tokens import AlignedAxis, AlignedPlace
-from models.protocol.run_inputs import RunInputs
-from models.protocol.two_runs import (
+from attention_models.protocol.aligned_tokens import AlignedAxis, AlignedPlace
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.two_runs import (
     AlignedMaps,
     HeadChange,
     OtherRun,
@@ -19,7 +19,7 @@ from models.protocol.two_runs import (
     TwoRunsRequest,
     TwoRunsView,
 )
-from models.protocol.values import Candidate, Site, SiteRef, StackInfo, Token
+from attention_models.protocol.values import Candidate, Site, SiteRef, StackInfo, Token
 
 ZERO = SiteRef("decoder", 0)
 PLACES = (

@@ -5,13 +5,18 @@ from __future__ import annotations
 import numpy as np
 from PySide6.QtCore import Qt
 
-from explorer.session.state import Document, State
-from explorer.session.view_options import ViewOptions
-from models.engine.engine import Engine
-from models.forward.run import run
-from models.protocol.decoding import DecodeRowsRequest, DecodeRowsView, DecodeSamplesRequest, DecodeStepRequest
-from models.protocol.request import Request
-from models.protocol.values import SiteRef
+from attention_explorer.session.state import Document, State
+from attention_explorer.session.view_options import ViewOptions
+from attention_models.engine.engine import Engine
+from attention_models.forward.run import run
+from attention_models.protocol.decoding import (
+    DecodeRowsRequest,
+    DecodeRowsView,
+    DecodeSamplesRequest,
+    DecodeStepRequest,
+)
+from attention_models.protocol.request import Request
+from attention_models.protocol.values import SiteRef
 from tests.explorer.silent import SilentSession
 from tests.models.asking import ask
 

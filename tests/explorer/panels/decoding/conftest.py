@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from explorer.panels.decoding.panel import DecodingPanel
-from explorer.session.intents import (
+from attention_explorer.panels.decoding.panel import DecodingPanel
+from attention_explorer.session.intents import (
     SelectHead,
 )
-from models.engine.engine import Engine
-from models.protocol.loading import LoadRequest
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest
-from models.protocol.values import SiteRef
+from attention_models.engine.engine import Engine
+from attention_models.protocol.loading import LoadRequest
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest
+from attention_models.protocol.values import SiteRef
 from tests.explorer.panels.decoding.answered import TEXT, Answered
 from tests.explorer.silent import shown
 

@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from explorer.panels.decoding.cache_page import cache_text
-from explorer.panels.decoding.layout import log_text
-from explorer.panels.decoding.player_view import ATTENTION, CACHE
-from explorer.session.intents import (
+from attention_explorer.panels.decoding.cache_page import cache_text
+from attention_explorer.panels.decoding.layout import log_text
+from attention_explorer.panels.decoding.player_view import ATTENTION, CACHE
+from attention_explorer.session.intents import (
     SelectHead,
 )
-from models.files.memory import in_bytes
-from models.protocol.decoding import DecodeRowsView
-from models.protocol.values import SiteRef
+from attention_models.files.memory import in_bytes
+from attention_models.protocol.decoding import DecodeRowsView
+from attention_models.protocol.values import SiteRef
 from tests.explorer.panels.decoding.answered import press, steps
 
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
-from explorer.panels.decoding.beam_tree import BeamNode, BeamTree
-from explorer.panels.decoding.branch_list import BranchList, BranchRow
-from explorer.panels.decoding.cache_view import CacheBar, CacheView
-from explorer.panels.decoding.filter_bars import FilterBars, FilterRow
-from explorer.panels.decoding.step_timeline import StepTimeline, TimelineStep
-from explorer.panels.decoding.step_timeline_area import StepTimelineArea
+from attention_explorer.panels.decoding.beam_tree import BeamNode, BeamTree
+from attention_explorer.panels.decoding.branch_list import BranchList, BranchRow
+from attention_explorer.panels.decoding.cache_view import CacheBar, CacheView
+from attention_explorer.panels.decoding.filter_bars import FilterBars, FilterRow
+from attention_explorer.panels.decoding.step_timeline import StepTimeline, TimelineStep
+from attention_explorer.panels.decoding.step_timeline_area import StepTimelineArea
 
 LEFT = Qt.MouseButton.LeftButton
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from explorer.panels.decoding.player_view import ATTENTION, CACHE
-from explorer.session.intents import (
+from attention_explorer.panels.decoding.player_view import ATTENTION, CACHE
+from attention_explorer.session.intents import (
     Arrived,
     Busy,
     PutIntervention,
 )
-from models.protocol.decoding import DecodeStepRequest
-from models.protocol.interventions import Mask, Scale
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest
-from models.protocol.values import SiteRef
+from attention_models.protocol.decoding import DecodeStepRequest
+from attention_models.protocol.interventions import Mask, Scale
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest
+from attention_models.protocol.values import SiteRef
 from tests.explorer.panels.decoding.answered import LEFT, TEXT, press, shown_rows, steps, words
 from tests.models.asking import ask
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 
-from explorer.panels.decoding.stages import FILTERS
+from attention_explorer.panels.decoding.stages import FILTERS
 from tests.explorer.panels.decoding.answered import LEFT, steps
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import Qt
 
-from explorer.panels.decoding.knobs import DecodeKnobs
-from explorer.panels.decoding.panel import DecodingPanel
-from explorer.session import files
-from explorer.session.decoding import Decoding
-from explorer.session.intents import (
+from attention_explorer.panels.decoding.knobs import DecodeKnobs
+from attention_explorer.panels.decoding.panel import DecodingPanel
+from attention_explorer.session import files
+from attention_explorer.session.decoding import Decoding
+from attention_explorer.session.intents import (
     RestoreDocument,
     SetDecoding,
 )
-from models.protocol.decoding_settings import DecodeSettings
+from attention_models.protocol.decoding_settings import DecodeSettings
 from tests.explorer.panels.decoding.answered import LEFT, steps
 from tests.explorer.silent import shown
 

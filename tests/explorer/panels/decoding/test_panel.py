@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt
 
-from explorer.panels.decoding.player_view import BRANCHES
-from explorer.session.intents import (
+from attention_explorer.panels.decoding.player_view import BRANCHES
+from attention_explorer.session.intents import (
     Arrived,
     Busy,
     SetText,
 )
-from explorer.theme import DARK
-from models.protocol.decoding import DecodeStepRequest
-from models.protocol.values import SiteRef
+from attention_explorer.theme import DARK
+from attention_models.protocol.decoding import DecodeStepRequest
+from attention_models.protocol.values import SiteRef
 from tests.explorer.panels.decoding.answered import DECODING, LEFT, TEXT, press, steps, words
 from tests.models.asking import ask
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from explorer.panels.decoding.player import DecodePlayer
-from explorer.panels.decoding.situation import Situation
-from explorer.session.branches import ROOT, Branches
-from models.protocol.decoding import DecodeSamplesRequest, DecodeStepRequest
-from models.protocol.decoding_settings import DecodeSettings
-from models.protocol.run_inputs import RunInputs
+from attention_explorer.panels.decoding.player import DecodePlayer
+from attention_explorer.panels.decoding.situation import Situation
+from attention_explorer.session.branches import ROOT, Branches
+from attention_models.protocol.decoding import DecodeSamplesRequest, DecodeStepRequest
+from attention_models.protocol.decoding_settings import DecodeSettings
+from attention_models.protocol.run_inputs import RunInputs
 from tests.explorer.session import answers
 
 TEXT = "Tom and Anna"

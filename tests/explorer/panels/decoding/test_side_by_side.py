@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from explorer.panels.decoding.side_by_side import SampleSet
-from explorer.session.branches import ROOT, Branches
-from models.protocol.decoding_settings import DecodeSettings
+from attention_explorer.panels.decoding.side_by_side import SampleSet
+from attention_explorer.session.branches import ROOT, Branches
+from attention_models.protocol.decoding_settings import DecodeSettings
 from tests.explorer.session import answers
 
 

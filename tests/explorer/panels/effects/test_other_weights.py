@@ -10,16 +10,16 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from explorer.panels.effects.panel import EffectsPanel
-from explorer.panels.effects.questions import TOKENS, weights_request
-from explorer.panels.effects.weights_shown import change_sentence, same_sentence, weights_grid
-from explorer.session.effects_choices import EffectsChoices
-from explorer.session.intents import AskEffects, SelectHead
-from explorer.session.state import State
-from models.protocol.explanation import ACCOUNTS, Account, ExplanationRequest, ExplanationView
-from models.protocol.information import Unit
-from models.protocol.other_weights import Moved, OtherWeightsRequest, OtherWeightsView, Rerun
-from models.protocol.values import Candidate, SiteRef
+from attention_explorer.panels.effects.panel import EffectsPanel
+from attention_explorer.panels.effects.questions import TOKENS, weights_request
+from attention_explorer.panels.effects.weights_shown import change_sentence, same_sentence, weights_grid
+from attention_explorer.session.effects_choices import EffectsChoices
+from attention_explorer.session.intents import AskEffects, SelectHead
+from attention_explorer.session.state import State
+from attention_models.protocol.explanation import ACCOUNTS, Account, ExplanationRequest, ExplanationView
+from attention_models.protocol.information import Unit
+from attention_models.protocol.other_weights import Moved, OtherWeightsRequest, OtherWeightsView, Rerun
+from attention_models.protocol.values import Candidate, SiteRef
 from tests.explorer.panels.effects.test_panel import AIM
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown

@@ -8,15 +8,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from explorer.panels.effects.pages import before_sentence, head_sentence, heads_grid, tokens_grid
-from explorer.panels.effects.patch_shown import patch_grid
-from explorer.panels.effects.wording import in_unit
-from explorer.widgets.number_text import signed, value_text
-from models.protocol.effects import EffectsRequest, EffectsView, Said, SiteEffects
-from models.protocol.explanation import Account, ExplanationRequest, ExplanationView
-from models.protocol.information import Unit
-from models.protocol.patching import PatchRequest, PatchView
-from models.protocol.values import SiteRef
+from attention_explorer.panels.effects.pages import before_sentence, head_sentence, heads_grid, tokens_grid
+from attention_explorer.panels.effects.patch_shown import patch_grid
+from attention_explorer.panels.effects.wording import in_unit
+from attention_explorer.widgets.number_text import signed, value_text
+from attention_models.protocol.effects import EffectsRequest, EffectsView, Said, SiteEffects
+from attention_models.protocol.explanation import Account, ExplanationRequest, ExplanationView
+from attention_models.protocol.information import Unit
+from attention_models.protocol.patching import PatchRequest, PatchView
+from attention_models.protocol.values import SiteRef
 from tests.explorer.panels.effects.test_panel import AIM, NOW, effects
 from tests.explorer.session import answers
 

@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 
-from explorer.panels.effects.panel import EffectsPanel
-from explorer.panels.effects.questions import HEADS, LENS, PATCH, SUM, TOKENS
-from explorer.panels.head_map.panel import HeadMapPanel
-from explorer.session.effects_choices import Answer, EffectsChoices
-from explorer.session.intents import OpenCheckpoint, RestoreDocument, SelectHead, SetView
-from explorer.session.state import InterventionItem, State
-from models.protocol.attribution import AttributionRequest
-from models.protocol.effects import Aim, AimView, EffectsRequest, EffectsView, Said, SiteEffects
-from models.protocol.explanation import ExplanationRequest
-from models.protocol.lens import LensRequest
-from models.protocol.patching import PatchRequest
-from models.protocol.skip import Fill, Skip
-from models.protocol.values import Candidate, SiteRef
+from attention_explorer.panels.effects.panel import EffectsPanel
+from attention_explorer.panels.effects.questions import HEADS, LENS, PATCH, SUM, TOKENS
+from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.session.effects_choices import Answer, EffectsChoices
+from attention_explorer.session.intents import OpenCheckpoint, RestoreDocument, SelectHead, SetView
+from attention_explorer.session.state import InterventionItem, State
+from attention_models.protocol.attribution import AttributionRequest
+from attention_models.protocol.effects import Aim, AimView, EffectsRequest, EffectsView, Said, SiteEffects
+from attention_models.protocol.explanation import ExplanationRequest
+from attention_models.protocol.lens import LensRequest
+from attention_models.protocol.patching import PatchRequest
+from attention_models.protocol.skip import Fill, Skip
+from attention_models.protocol.values import Candidate, SiteRef
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown
 

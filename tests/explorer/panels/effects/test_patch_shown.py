@@ -10,12 +10,12 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from explorer.panels.effects.panel import EffectsPanel
-from explorer.panels.effects.patch_shown import patch_grid, patch_sentence
-from explorer.panels.effects.questions import PATCH
-from explorer.session.state import State
-from models.protocol.patching import PatchRequest, PatchView
-from models.protocol.values import SiteRef
+from attention_explorer.panels.effects.panel import EffectsPanel
+from attention_explorer.panels.effects.patch_shown import patch_grid, patch_sentence
+from attention_explorer.panels.effects.questions import PATCH
+from attention_explorer.session.state import State
+from attention_models.protocol.patching import PatchRequest, PatchView
+from attention_models.protocol.values import SiteRef
 from tests.explorer.panels.effects.test_panel import AIM
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown

@@ -9,14 +9,14 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from explorer.panels.effects.panel import EffectsPanel
-from explorer.panels.effects.questions import WORDS, missing_word
-from explorer.panels.effects.words_page import CURVE, MAP, PLANE
-from explorer.panels.effects.words_shown import cosine_text, words_of
-from explorer.session.effects_choices import EffectsChoices
-from explorer.session.state import State
-from models.protocol.in_context import InContextRequest
-from models.protocol.request import Failure
+from attention_explorer.panels.effects.panel import EffectsPanel
+from attention_explorer.panels.effects.questions import WORDS, missing_word
+from attention_explorer.panels.effects.words_page import CURVE, MAP, PLANE
+from attention_explorer.panels.effects.words_shown import cosine_text, words_of
+from attention_explorer.session.effects_choices import EffectsChoices
+from attention_explorer.session.state import State
+from attention_models.protocol.in_context import InContextRequest
+from attention_models.protocol.request import Failure
 from tests.explorer.panels.effects.words_answers import REQUEST, comparison
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from explorer.session.effects_choices import EffectsChoices
-from models.protocol.in_context import InContextRequest, InContextView
-from models.protocol.values import Token
+from attention_explorer.session.effects_choices import EffectsChoices
+from attention_models.protocol.in_context import InContextRequest, InContextView
+from attention_models.protocol.values import Token
 
 ASKED = EffectsChoices()
 REQUEST = InContextRequest(texts=ASKED.texts, words=ASKED.words)

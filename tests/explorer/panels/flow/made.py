@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from models.protocol.flow import (
+from attention_models.protocol.flow import (
     STREAM,
     BlockFlow,
     BlockRequest,
@@ -23,7 +23,7 @@ from models.protocol.flow import (
     SumBox,
     Written,
 )
-from models.protocol.values import Candidate, SiteRef
+from attention_models.protocol.values import Candidate, SiteRef
 
 WIDTH = 8
 WORDS = ("Tom", "and", "Anna", "went")

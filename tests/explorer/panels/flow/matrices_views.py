@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import cache
 
-import models
-from explorer.panels.flow.matrices_scene import Scene
-from models.protocol.interventions import Intervention, Mask, Scale
-from models.protocol.matrices import MatricesRequest, MatricesView
-from models.protocol.values import SiteRef
-from models.views.matrices import matrices_view
+import attention_models as models
+from attention_explorer.panels.flow.matrices_scene import Scene
+from attention_models.protocol.interventions import Intervention, Mask, Scale
+from attention_models.protocol.matrices import MatricesRequest, MatricesView
+from attention_models.protocol.values import SiteRef
+from attention_models.views.matrices import matrices_view
 from tests.explorer.real_window import EXAMPLE
 
 SITE, HEAD = SiteRef("decoder", 5), 5

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from explorer.panels.flow.block_graph import on_stream
-from explorer.panels.flow.block_picture import BlockPicture
-from explorer.panels.flow.box_text import Around
-from explorer.panels.flow.sentences import box_sentence
-from models import open_checkpoint
-from models.flow.block import answer
-from models.protocol.flow import STREAM, SumBox
+from attention_explorer.panels.flow.block_graph import on_stream
+from attention_explorer.panels.flow.block_picture import BlockPicture
+from attention_explorer.panels.flow.box_text import Around
+from attention_explorer.panels.flow.sentences import box_sentence
+from attention_models import open_checkpoint
+from attention_models.flow.block import answer
+from attention_models.protocol.flow import STREAM, SumBox
 from tests.models import tiny
 from tests.models.flow.blocks import context_of, request
 from tests.models.flow.families import FAMILIES

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from explorer.panels.flow.formulas import formula, worked
-from models import open_checkpoint
-from models.flow.block import answer
-from models.protocol.flow import BlockRequest, BlockView, FeedForwardBox, HeadsBox, NormBox, OutputBox, SumBox
-from models.protocol.skip import Skip
-from models.protocol.values import SiteRef
+from attention_explorer.panels.flow.formulas import formula, worked
+from attention_models import open_checkpoint
+from attention_models.flow.block import answer
+from attention_models.protocol.flow import BlockRequest, BlockView, FeedForwardBox, HeadsBox, NormBox, OutputBox, SumBox
+from attention_models.protocol.skip import Skip
+from attention_models.protocol.values import SiteRef
 from tests.explorer.panels.flow import made
 from tests.models.flow.blocks import context_of
 

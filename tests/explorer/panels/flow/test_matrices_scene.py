@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from explorer.panels.flow.matrices_scene import NAMES, SIDES, Lit, Place, Scene, cell_text
-from models.protocol.matrices import MatricesView
+from attention_explorer.panels.flow.matrices_scene import NAMES, SIDES, Lit, Place, Scene, cell_text
+from attention_models.protocol.matrices import MatricesView
 from tests.explorer.panels.flow.matrices_views import names, scene_of, shown
 
 ROUNDING = 6e-3

@@ -8,9 +8,9 @@ from PySide6.QtCore import QPoint, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QWheelEvent
 from PySide6.QtWidgets import QApplication
 
-from explorer.panels.flow.model_layout import CHIP
-from explorer.panels.flow.model_picture import ModelPicture
-from explorer.panels.flow.model_scene import (
+from attention_explorer.panels.flow.model_layout import CHIP
+from attention_explorer.panels.flow.model_picture import ModelPicture
+from attention_explorer.panels.flow.model_scene import (
     Arcs,
     LaneLabel,
     Marks,
@@ -20,7 +20,7 @@ from explorer.panels.flow.model_scene import (
     Place,
     StackScene,
 )
-from explorer.theme import DARK, LIGHT
+from attention_explorer.theme import DARK, LIGHT
 from tests.explorer.panels.flow.made import WORDS, flow_view, stack_flow
 from tests.explorer.widgets.pictures import rendered
 

@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QRectF, Qt
 
-from explorer.panels.flow.model_scene import Place
-from explorer.panels.flow.panel import FlowPanel
-from explorer.paths import resource
-from explorer.session.hover import Pointed
-from explorer.session.intents import SelectCell, SelectHead, SelectQuery, SetView
-from explorer.session.state import InterventionItem, State
-from models.protocol.comparison import CompareRequest, TokenChange
-from models.protocol.flow import BlockRequest, FlowRequest
-from models.protocol.head import HeadRequest, HeadView
-from models.protocol.prediction import PredictionRequest
-from models.protocol.run_inputs import RunInputs
-from models.protocol.skip import Skip
-from models.protocol.values import SiteRef
+from attention_explorer.panels.flow.model_scene import Place
+from attention_explorer.panels.flow.panel import FlowPanel
+from attention_explorer.paths import resource
+from attention_explorer.session.hover import Pointed
+from attention_explorer.session.intents import SelectCell, SelectHead, SelectQuery, SetView
+from attention_explorer.session.state import InterventionItem, State
+from attention_models.protocol.comparison import CompareRequest, TokenChange
+from attention_models.protocol.flow import BlockRequest, FlowRequest
+from attention_models.protocol.head import HeadRequest, HeadView
+from attention_models.protocol.prediction import PredictionRequest
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.skip import Skip
+from attention_models.protocol.values import SiteRef
 from tests.explorer.panels.flow.made import block_view, flow_view, two_stacks
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown

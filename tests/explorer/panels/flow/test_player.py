@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import Qt
 
-from explorer.panels.flow.play_bar import PlayBar
-from explorer.panels.flow.player import Player
+from attention_explorer.panels.flow.play_bar import PlayBar
+from attention_explorer.panels.flow.player import Player
 
 
 @pytest.fixture

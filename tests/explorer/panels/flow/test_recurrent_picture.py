@@ -7,10 +7,10 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QColor
 
-from explorer.panels.flow.recurrent_picture import RecurrentPicture
-from explorer.panels.flow.recurrent_scene import RecurrentScene
-from explorer.theme import LIGHT
-from models.protocol.flow import RecurrentFlow
+from attention_explorer.panels.flow.recurrent_picture import RecurrentPicture
+from attention_explorer.panels.flow.recurrent_scene import RecurrentScene
+from attention_explorer.theme import LIGHT
+from attention_models.protocol.flow import RecurrentFlow
 from tests.explorer.panels.flow.test_model_picture import heard
 from tests.explorer.widgets.pictures import rendered
 

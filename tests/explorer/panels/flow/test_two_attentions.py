@@ -6,11 +6,11 @@ import pytest
 from PySide6.QtCore import QPointF
 from PySide6.QtTest import QTest
 
-from explorer.panels.flow.block_picture import BlockPicture
-from explorer.panels.flow.panel import FlowPanel
-from explorer.session.intents import SelectHead, SelectQuery, SetView
-from models.protocol.flow import HeadsBox
-from models.protocol.values import SiteRef
+from attention_explorer.panels.flow.block_picture import BlockPicture
+from attention_explorer.panels.flow.panel import FlowPanel
+from attention_explorer.session.intents import SelectHead, SelectQuery, SetView
+from attention_models.protocol.flow import HeadsBox
+from attention_models.protocol.values import SiteRef
 from tests.explorer.real_window import click, opened_window, panel_of, settle
 
 CROSS, OWN, HEAD = SiteRef("cross", 2), SiteRef("decoder", 2), 4

@@ -8,11 +8,11 @@ from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QApplication, QScrollArea
 
-from explorer.colour_maps import sequential
-from explorer.panels.head_atlas.atlas import HeadAtlas
-from explorer.panels.head_atlas.atlas_layout import LARGEST, SMALLEST, AtlasLayout
-from explorer.panels.head_atlas.atlas_paint import AtlasPainter
-from explorer.theme import DARK, LIGHT
+from attention_explorer.colour_maps import sequential
+from attention_explorer.panels.head_atlas.atlas import HeadAtlas
+from attention_explorer.panels.head_atlas.atlas_layout import LARGEST, SMALLEST, AtlasLayout
+from attention_explorer.panels.head_atlas.atlas_paint import AtlasPainter
+from attention_explorer.theme import DARK, LIGHT
 from tests.explorer.widgets.pictures import rendered, rgb
 from tests.explorer.widgets.pointer import move_pointer
 

@@ -9,13 +9,13 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel
 
-from explorer.panels.head_atlas.panel import HeadAtlasPanel, without_margin
-from explorer.session.hover import NOTHING, Pointed
-from explorer.session.intents import SelectHead, SetView
-from explorer.session.state import State
-from explorer.widgets.number_text import value_text
-from models.protocol.atlas import AtlasRequest, AtlasView
-from models.protocol.values import Pooling, SiteRef
+from attention_explorer.panels.head_atlas.panel import HeadAtlasPanel, without_margin
+from attention_explorer.session.hover import NOTHING, Pointed
+from attention_explorer.session.intents import SelectHead, SetView
+from attention_explorer.session.state import State
+from attention_explorer.widgets.number_text import value_text
+from attention_models.protocol.atlas import AtlasRequest, AtlasView
+from attention_models.protocol.values import Pooling, SiteRef
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown
 from tests.explorer.widgets.pictures import rendered
@@ -95,7 +95,7 @@ def test_thumbnails_are_not_drawn_anew_for_a_selection(panel, session, monkeypat
     session.arrive(atlas())
     rendered(panel.atlas)
     drawn = []
-    monkeypatch.setattr("explorer.panels.head_atlas.atlas.draw_sheet", lambda *args: drawn.append(args))
+    monkeypatch.setattr("attention_explorer.panels.head_atlas.atlas.draw_sheet", lambda *args: drawn.append(args))
     session.dispatch(SelectHead(SiteRef("decoder", 0), 0))
     panel.atlas.grab()
     assert drawn == []

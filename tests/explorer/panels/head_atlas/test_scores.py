@@ -11,14 +11,21 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QLabel
 
-from explorer.panels.head_atlas.panel import HeadAtlasPanel
-from explorer.panels.head_atlas.scores import badges_of, choices, page_of
-from explorer.session import files
-from explorer.session.intents import AskHeads
-from explorer.session.state import State
-from explorer.theme import LIGHT
-from models.protocol.roles import ROLES, HeadQuestion, RolesRequest, RolesView, WhichHeadsRequest, WhichHeadsView
-from models.protocol.values import SiteRef
+from attention_explorer.panels.head_atlas.panel import HeadAtlasPanel
+from attention_explorer.panels.head_atlas.scores import badges_of, choices, page_of
+from attention_explorer.session import files
+from attention_explorer.session.intents import AskHeads
+from attention_explorer.session.state import State
+from attention_explorer.theme import LIGHT
+from attention_models.protocol.roles import (
+    ROLES,
+    HeadQuestion,
+    RolesRequest,
+    RolesView,
+    WhichHeadsRequest,
+    WhichHeadsView,
+)
+from attention_models.protocol.values import SiteRef
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown
 from tests.explorer.widgets.pictures import rendered

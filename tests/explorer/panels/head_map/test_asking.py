@@ -7,11 +7,11 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtWidgets import QApplication, QMenu
 
-from explorer.panels.head_map.panel import HeadMapPanel
-from explorer.session.intents import SelectCell
-from explorer.session.state import State
-from models.protocol.roles import HeadQuestion
-from models.protocol.values import SiteRef
+from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.session.intents import SelectCell
+from attention_explorer.session.state import State
+from attention_models.protocol.roles import HeadQuestion
+from attention_models.protocol.values import SiteRef
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown
 

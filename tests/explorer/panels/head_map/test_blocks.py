@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from explorer.panels.head_map.blocks import BlockBox, bands_of, cells_of
-from explorer.session.view_options import Block
-from explorer.widgets.heat_map.bands import Band, Bands
-from models.protocol.values import Token
-from models.protocol.words import Words
+from attention_explorer.panels.head_map.blocks import BlockBox, bands_of, cells_of
+from attention_explorer.session.view_options import Block
+from attention_explorer.widgets.heat_map.bands import Band, Bands
+from attention_models.protocol.values import Token
+from attention_models.protocol.words import Words
 from tests.explorer.session import answers
 
 A, B = Band("A", range(3)), Band("B", range(3, 5))

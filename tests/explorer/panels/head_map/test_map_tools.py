@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QRectF, Qt
 
-from explorer.colour_maps import sequential
-from explorer.panels.head_map.find_bar import FindBar
-from explorer.panels.head_map.map_tools import MapTools
-from explorer.panels.head_map.mini_map import MiniMap
-from explorer.panels.head_map.token_search import TokenSearch
+from attention_explorer.colour_maps import sequential
+from attention_explorer.panels.head_map.find_bar import FindBar
+from attention_explorer.panels.head_map.map_tools import MapTools
+from attention_explorer.panels.head_map.mini_map import MiniMap
+from attention_explorer.panels.head_map.token_search import TokenSearch
 from tests.explorer.widgets.pictures import rendered
 from tests.explorer.widgets.pointer import move_pointer
 

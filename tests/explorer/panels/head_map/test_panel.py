@@ -9,15 +9,15 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QStyle, QStyleOptionComboBox
 
-from explorer.colour_maps import diverging
-from explorer.panels.head_map.panel import HeadMapPanel
-from explorer.panels.head_map.shown_map import is_faint, normalised
-from explorer.session.hover import Pointed
-from explorer.session.intents import SelectCell, SelectHead, SetView
-from explorer.session.state import State
-from explorer.widgets.number_text import value_text
-from models.protocol.atlas import AtlasRequest
-from models.protocol.head import (
+from attention_explorer.colour_maps import diverging
+from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.panels.head_map.shown_map import is_faint, normalised
+from attention_explorer.session.hover import Pointed
+from attention_explorer.session.intents import SelectCell, SelectHead, SetView
+from attention_explorer.session.state import State
+from attention_explorer.widgets.number_text import value_text
+from attention_models.protocol.atlas import AtlasRequest
+from attention_models.protocol.head import (
     HeadRequest,
     HeadView,
     ScoresRequest,
@@ -26,8 +26,8 @@ from models.protocol.head import (
     TilesView,
     WordWeights,
 )
-from models.protocol.running import Ran
-from models.protocol.values import TILE, SiteRef, Tile
+from attention_models.protocol.running import Ran
+from attention_models.protocol.values import TILE, SiteRef, Tile
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown
 from tests.explorer.widgets.pictures import rendered

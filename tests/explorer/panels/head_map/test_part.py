@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from explorer.panels.head_map.part import Part
+from attention_explorer.panels.head_map.part import Part
 
 
 @pytest.mark.parametrize("part", [Part(2.0, 0.0, 3.5, 14, 14), Part(37.25, 4090.5, 0.0, 4096, 4096)])

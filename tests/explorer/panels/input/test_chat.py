@@ -8,13 +8,13 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from explorer.panels.input.panel import InputPanel
-from explorer.session.intents import SetChat, SetTurns
-from explorer.session.state import Document, State
-from models.protocol.chat import MOST_TURNS, Chat, Turn
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest
-from models.protocol.values import Token
+from attention_explorer.panels.input.panel import InputPanel
+from attention_explorer.session.intents import SetChat, SetTurns
+from attention_explorer.session.state import Document, State
+from attention_models.protocol.chat import MOST_TURNS, Chat, Turn
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest
+from attention_models.protocol.values import Token
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown
 

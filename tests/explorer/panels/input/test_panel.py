@@ -9,18 +9,18 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from explorer.panels.input.panel import InputPanel
-from explorer.panels.input.token_strip import TokenStrip
-from explorer.panels.input.words import word_span
-from explorer.session.hover import NOTHING, Pointed
-from explorer.session.intents import SelectCell, SelectHead, SelectQuery, SetText, SetView
-from explorer.session.state import State
-from models.protocol.decoding import DecodeStepRequest, into_input
-from models.protocol.head import HeadRequest, RowRequest, RowView, WordWeights
-from models.protocol.loading import Loaded
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest
-from models.protocol.values import SiteRef, Token
+from attention_explorer.panels.input.panel import InputPanel
+from attention_explorer.panels.input.token_strip import TokenStrip
+from attention_explorer.panels.input.words import word_span
+from attention_explorer.session.hover import NOTHING, Pointed
+from attention_explorer.session.intents import SelectCell, SelectHead, SelectQuery, SetText, SetView
+from attention_explorer.session.state import State
+from attention_models.protocol.decoding import DecodeStepRequest, into_input
+from attention_models.protocol.head import HeadRequest, RowRequest, RowView, WordWeights
+from attention_models.protocol.loading import Loaded
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import ForwardRequest
+from attention_models.protocol.values import SiteRef, Token
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown
 from tests.explorer.widgets.pictures import rendered

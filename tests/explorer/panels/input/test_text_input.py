@@ -11,9 +11,9 @@ from PySide6.QtGui import QTextCursor, QTextOption
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 
-from explorer import theme
-from explorer.panels.input.text_input import TextInput
-from explorer.session.text_limits import MOST_CHARACTERS
+from attention_explorer import theme
+from attention_explorer.panels.input.text_input import TextInput
+from attention_explorer.session.text_limits import MOST_CHARACTERS
 
 pytestmark = pytest.mark.x
 

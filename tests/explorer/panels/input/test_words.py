@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from explorer.panels.input.words import (
+from attention_explorer.panels.input.words import (
     chip,
     padding_remark,
     separator_remark,
@@ -12,7 +12,7 @@ from explorer.panels.input.words import (
     unknown_remark,
     word_chip,
 )
-from models.protocol.values import Token
+from attention_models.protocol.values import Token
 from tests.explorer.session import answers
 
 

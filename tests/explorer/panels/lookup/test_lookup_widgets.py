@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from PySide6.QtWidgets import QWidget
 
-from explorer.panels.lookup.answer_box import AnswerBox
-from explorer.panels.lookup.entries import ENTRIES, colour_text, number, percent, value_vectors
-from explorer.panels.lookup.matrix_view import MatrixView
-from explorer.panels.lookup.mix_view import MixView, Share
-from explorer.panels.variance.softmax_bars import MOST_BARS, SoftmaxBars
-from explorer.theme import DARK, LIGHT
+from attention_explorer.panels.lookup.answer_box import AnswerBox
+from attention_explorer.panels.lookup.entries import ENTRIES, colour_text, number, percent, value_vectors
+from attention_explorer.panels.lookup.matrix_view import MatrixView
+from attention_explorer.panels.lookup.mix_view import MixView, Share
+from attention_explorer.panels.variance.softmax_bars import MOST_BARS, SoftmaxBars
+from attention_explorer.theme import DARK, LIGHT
 from tests.explorer.widgets.pictures import rendered
 
 

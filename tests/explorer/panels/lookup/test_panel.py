@@ -10,13 +10,13 @@ import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtWidgets import QScrollArea
 
-from explorer.panels.lookup.arrows_page import DIRECTION, GENERAL, KEY_WEIGHT, QUERY_WEIGHT
-from explorer.panels.lookup.entries import ENTRIES, percent
-from explorer.panels.lookup.panel import MOST_KEYS, HeadPage, HeadRow, LookupPanel, read_row, sentence
-from explorer.session.intents import SelectCell, SelectHead
-from explorer.session.state import State
-from models.protocol.head import HeadRequest, HeadView
-from models.protocol.values import SiteRef
+from attention_explorer.panels.lookup.arrows_page import DIRECTION, GENERAL, KEY_WEIGHT, QUERY_WEIGHT
+from attention_explorer.panels.lookup.entries import ENTRIES, percent
+from attention_explorer.panels.lookup.panel import MOST_KEYS, HeadPage, HeadRow, LookupPanel, read_row, sentence
+from attention_explorer.session.intents import SelectCell, SelectHead
+from attention_explorer.session.state import State
+from attention_models.protocol.head import HeadRequest, HeadView
+from attention_models.protocol.values import SiteRef
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown
 from tests.explorer.widgets.pointer import move_pointer

@@ -7,7 +7,7 @@ import math
 import pytest
 from PySide6.QtCore import Qt
 
-from explorer.panels.lookup.temperature_slider import TemperatureSlider
+from attention_explorer.panels.lookup.temperature_slider import TemperatureSlider
 
 
 @pytest.fixture

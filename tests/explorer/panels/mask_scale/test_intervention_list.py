@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import Qt
 
-from explorer.panels.mask_scale.intervention_list import InterventionList, ListedText
+from attention_explorer.panels.mask_scale.intervention_list import InterventionList, ListedText
 
 pytestmark = pytest.mark.x
 

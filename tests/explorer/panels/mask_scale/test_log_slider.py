@@ -7,7 +7,7 @@ import math
 import pytest
 from PySide6.QtCore import QPoint, Qt
 
-from explorer.panels.mask_scale.log_slider import LogSlider, SliderMark
+from attention_explorer.panels.mask_scale.log_slider import LogSlider, SliderMark
 from tests.explorer.widgets.pictures import rendered
 from tests.explorer.widgets.pointer import move_pointer
 

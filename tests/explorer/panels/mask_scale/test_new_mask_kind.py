@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from explorer.app import main
-from explorer.arguments import parse
-from explorer.session import files
-from explorer.session.intents import SetView
-from explorer.session.state import Document, InterventionItem, Selection
-from models.protocol.comparison import CompareView
-from models.protocol.interventions import Mask
-from models.protocol.mask_kinds import MASK_KINDS, MaskKind, register
-from models.protocol.values import SiteRef
+from attention_explorer.app import main
+from attention_explorer.arguments import parse
+from attention_explorer.session import files
+from attention_explorer.session.intents import SetView
+from attention_explorer.session.state import Document, InterventionItem, Selection
+from attention_models.protocol.comparison import CompareView
+from attention_models.protocol.interventions import Mask
+from attention_models.protocol.mask_kinds import MASK_KINDS, MaskKind, register
+from attention_models.protocol.values import SiteRef
 from tests.explorer.panels.masks_host import opened_host
 from tests.explorer.real_window import EXAMPLE
 

@@ -13,10 +13,10 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel
 
-import models
-from explorer.panels.mask_scale.change_map import AFTER, BEFORE, CHANGE
-from explorer.panels.mask_scale.effect_sentences import dead_sentence, loss_sentence
-from explorer.session.intents import (
+import attention_models as models
+from attention_explorer.panels.mask_scale.change_map import AFTER, BEFORE, CHANGE
+from attention_explorer.panels.mask_scale.effect_sentences import dead_sentence, loss_sentence
+from attention_explorer.session.intents import (
     Arrived,
     ClearInterventions,
     PutIntervention,
@@ -26,15 +26,15 @@ from explorer.session.intents import (
     SetView,
     Show,
 )
-from explorer.session.state import Document, InterventionItem, Selection
-from explorer.widgets.number_text import value_text
-from models.protocol.comparison import CompareRequest, CompareView, TokenChange
-from models.protocol.head import HeadView
-from models.protocol.interventions import Adapter, Mask, Scale
-from models.protocol.running import Ran
-from models.protocol.skip import Skip
-from models.protocol.values import SiteRef
-from models.views.comparison import loss
+from attention_explorer.session.state import Document, InterventionItem, Selection
+from attention_explorer.widgets.number_text import value_text
+from attention_models.protocol.comparison import CompareRequest, CompareView, TokenChange
+from attention_models.protocol.head import HeadView
+from attention_models.protocol.interventions import Adapter, Mask, Scale
+from attention_models.protocol.running import Ran
+from attention_models.protocol.skip import Skip
+from attention_models.protocol.values import SiteRef
+from attention_models.views.comparison import loss
 from tests.explorer.panels.masks_host import Host, opened_host
 from tests.explorer.real_window import EXAMPLE, wait_until
 from tests.explorer.session import answers

@@ -11,15 +11,15 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QComboBox, QStyle, QStyleOptionComboBox
 
-import models
-from explorer.panels.mask_scale.offered_parts import NO_HEADS, NO_NEURONS
-from explorer.panels.mask_scale.part_chooser import PartChooser
-from explorer.session import files
-from explorer.session.intents import PutIntervention, SelectHead
-from explorer.session.state import Document, Selection
-from models.protocol.comparison import CompareView
-from models.protocol.skip import Skip
-from models.protocol.values import SiteRef
+import attention_models as models
+from attention_explorer.panels.mask_scale.offered_parts import NO_HEADS, NO_NEURONS
+from attention_explorer.panels.mask_scale.part_chooser import PartChooser
+from attention_explorer.session import files
+from attention_explorer.session.intents import PutIntervention, SelectHead
+from attention_explorer.session.state import Document, Selection
+from attention_models.protocol.comparison import CompareView
+from attention_models.protocol.skip import Skip
+from attention_models.protocol.values import SiteRef
 from tests.explorer.panels.masks_host import Host, opened_host
 from tests.explorer.real_window import EXAMPLE, destroy
 from tests.models import tiny

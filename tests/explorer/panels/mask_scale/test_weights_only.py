@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from explorer.session.intents import PutIntervention
-from explorer.session.state import Document
-from models.protocol.comparison import CompareView
-from models.protocol.skip import Skip
-from models.protocol.values import SiteRef
+from attention_explorer.session.intents import PutIntervention
+from attention_explorer.session.state import Document
+from attention_models.protocol.comparison import CompareView
+from attention_models.protocol.skip import Skip
+from attention_models.protocol.values import SiteRef
 from tests.explorer.panels.masks_host import opened_host
 from tests.models import tiny
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from PySide6.QtWidgets import QLabel
 
-from explorer.panels.next_token.panel import NextTokenPanel
-from explorer.session.intents import SelectQuery
-from explorer.session.state import State
-from models.protocol.loading import Loaded, LoadRequest
-from models.protocol.prediction import PredictionRequest, PredictionView
-from models.protocol.sentence import SentencePooling, SentenceRequest, SentenceView
-from models.protocol.values import Candidate, Prediction, SeenPicture
+from attention_explorer.panels.next_token.panel import NextTokenPanel
+from attention_explorer.session.intents import SelectQuery
+from attention_explorer.session.state import State
+from attention_models.protocol.loading import Loaded, LoadRequest
+from attention_models.protocol.prediction import PredictionRequest, PredictionView
+from attention_models.protocol.sentence import SentencePooling, SentenceRequest, SentenceView
+from attention_models.protocol.values import Candidate, Prediction, SeenPicture
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown
 from tests.explorer.widgets.pictures import rendered

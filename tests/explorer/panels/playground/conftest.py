@@ -9,4 +9,4 @@ import pytest
 
 @pytest.fixture(autouse=True, scope="session")
 def plots_are_imported() -> None:
-    importlib.import_module("explorer.widgets.plot.canvas")
+    importlib.import_module("attention_explorer.widgets.plot.canvas")

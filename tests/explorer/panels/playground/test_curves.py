@@ -6,11 +6,18 @@ from dataclasses import astuple, replace
 
 import pytest
 
-from explorer.panels.playground import figures
-from explorer.panels.playground.curves import CurvesPage
-from explorer.session.training import Curves, TrainingState
-from models.protocol.training_messages import Asked, HeldOutPoint, Learned, TrainingPoint, from_process, line_of
-from models.training.experiment import experiment
+from attention_explorer.panels.playground import figures
+from attention_explorer.panels.playground.curves import CurvesPage
+from attention_explorer.session.training import Curves, TrainingState
+from attention_models.protocol.training_messages import (
+    Asked,
+    HeldOutPoint,
+    Learned,
+    TrainingPoint,
+    from_process,
+    line_of,
+)
+from attention_models.training.experiment import experiment
 from tests.explorer.drawn_text import text_on
 
 

@@ -10,18 +10,18 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QWidget
 
-from explorer.compute.experiment_link import ExperimentLink, connect_experiment
-from explorer.compute.turns import Turns
-from explorer.panels.playground import experiment_words, experiments
-from explorer.panels.playground.experiment_figures import STYLES
-from explorer.panels.playground.experiments import ExperimentsPage
-from explorer.panels.playground.panel import CURVES, EXPERIMENTS, PlaygroundPanel
-from explorer.panels.playground.runs_table import LineKey, RunsTable
-from explorer.paths import resource
-from explorer.session.experiment import ExperimentState
-from explorer.session.intents import ExperimentTold, RunExperiment, TrainingTold
-from explorer.theme import DARK, LIGHT
-from models.protocol.experiment_messages import (
+from attention_explorer.compute.experiment_link import ExperimentLink, connect_experiment
+from attention_explorer.compute.turns import Turns
+from attention_explorer.panels.playground import experiment_words, experiments
+from attention_explorer.panels.playground.experiment_figures import STYLES
+from attention_explorer.panels.playground.experiments import ExperimentsPage
+from attention_explorer.panels.playground.panel import CURVES, EXPERIMENTS, PlaygroundPanel
+from attention_explorer.panels.playground.runs_table import LineKey, RunsTable
+from attention_explorer.paths import resource
+from attention_explorer.session.experiment import ExperimentState
+from attention_explorer.session.intents import ExperimentTold, RunExperiment, TrainingTold
+from attention_explorer.theme import DARK, LIGHT
+from attention_models.protocol.experiment_messages import (
     Finding,
     Measure,
     RunModel,
@@ -30,9 +30,9 @@ from models.protocol.experiment_messages import (
     RunsLearned,
     RunsMeasured,
 )
-from models.protocol.training_messages import Began, Fell, HeldOutPoint, TrainingPoint
-from models.training.comparison import Comparison
-from models.training.prepared import MEASURES, read_prepared
+from attention_models.protocol.training_messages import Began, Fell, HeldOutPoint, TrainingPoint
+from attention_models.training.comparison import Comparison
+from attention_models.training.prepared import MEASURES, read_prepared
 from tests.explorer.prepared import tiny_experiment
 from tests.explorer.silent import SilentSession, shown
 from tests.explorer.window.test_terms import unexplained

@@ -10,15 +10,15 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from explorer import training_folders
-from explorer.panels.playground.fine_tune import FILE, TUNED
-from explorer.panels.playground.panel import CURVES, FINE_TUNE, SET_UP, PlaygroundPanel
-from explorer.panels.playground.training_form import STEPS
-from explorer.session.intents import OpenCheckpoint, TrainingTold
-from explorer.session.state import Document, State
-from explorer.widgets import asking
-from models.files.catalogue import TUNABLE, WEIGHTS
-from models.protocol.training_messages import (
+from attention_explorer import training_folders
+from attention_explorer.panels.playground.fine_tune import FILE, TUNED
+from attention_explorer.panels.playground.panel import CURVES, FINE_TUNE, SET_UP, PlaygroundPanel
+from attention_explorer.panels.playground.training_form import STEPS
+from attention_explorer.session.intents import OpenCheckpoint, TrainingTold
+from attention_explorer.session.state import Document, State
+from attention_explorer.widgets import asking
+from attention_models.files.catalogue import TUNABLE, WEIGHTS
+from attention_models.protocol.training_messages import (
     Asked,
     AskedTuning,
     Began,
@@ -33,8 +33,8 @@ from models.protocol.training_messages import (
     Write,
     Wrote,
 )
-from models.protocol.training_plan import PlanRequest, PlanView
-from models.protocol.values import ClassHead, TrainingSteps
+from attention_models.protocol.training_plan import PlanRequest, PlanView
+from attention_models.protocol.values import ClassHead, TrainingSteps
 from tests.explorer.session.answers import loaded
 from tests.explorer.silent import SilentSession, shown
 

@@ -8,19 +8,19 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QComboBox
 
-from explorer.panels.playground.fields import SwitchField, default_of
-from explorer.panels.playground.form import RECURRENT, TRANSFORMER, Form
-from explorer.panels.playground.panel import PlaygroundPanel
-from explorer.panels.playground.switches import SWITCHES, Choose, Switch
-from explorer.panels.playground.training_form import STEPS
-from models.protocol.training_messages import Asked
-from models.protocol.training_plan import PlanRequest, PlanView
-from models.textbook.config import RECURRENT_SWITCHES
-from models.textbook.tasks import TASKS
-from models.textbook.transformer_config import CHOICES, TransformerConfig
-from models.textbook.transformer_config import SWITCHES as OF_THE_MODEL
-from models.training.experiment import experiment
-from models.training.settings import NUMBERS, Settings
+from attention_explorer.panels.playground.fields import SwitchField, default_of
+from attention_explorer.panels.playground.form import RECURRENT, TRANSFORMER, Form
+from attention_explorer.panels.playground.panel import PlaygroundPanel
+from attention_explorer.panels.playground.switches import SWITCHES, Choose, Switch
+from attention_explorer.panels.playground.training_form import STEPS
+from attention_models.protocol.training_messages import Asked
+from attention_models.protocol.training_plan import PlanRequest, PlanView
+from attention_models.textbook.config import RECURRENT_SWITCHES
+from attention_models.textbook.tasks import TASKS
+from attention_models.textbook.transformer_config import CHOICES, TransformerConfig
+from attention_models.textbook.transformer_config import SWITCHES as OF_THE_MODEL
+from attention_models.training.experiment import experiment
+from attention_models.training.settings import NUMBERS, Settings
 from tests.explorer.silent import SilentSession, shown
 
 RECURRENT_CHOICES = {name: set(words) for name, words in RECURRENT_SWITCHES.items() if words}

@@ -14,14 +14,14 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QWidget
 from torch import Tensor, nn
 
-from explorer.compute.training_link import TrainingLink, connect_training
-from explorer.compute.turns import Turns
-from explorer.panels.playground import batch_words as words
-from explorer.panels.playground.one_batch import OneBatchPage
-from explorer.panels.playground.panel import ONE_BATCH, PlaygroundPanel
-from explorer.session.intents import Train, TrainingTold
-from explorer.widgets.number_text import MINUS
-from models.protocol.training_messages import (
+from attention_explorer.compute.training_link import TrainingLink, connect_training
+from attention_explorer.compute.turns import Turns
+from attention_explorer.panels.playground import batch_words as words
+from attention_explorer.panels.playground.one_batch import OneBatchPage
+from attention_explorer.panels.playground.panel import ONE_BATCH, PlaygroundPanel
+from attention_explorer.session.intents import Train, TrainingTold
+from attention_explorer.widgets.number_text import MINUS
+from attention_models.protocol.training_messages import (
     Asked,
     Began,
     Dissect,
@@ -34,12 +34,12 @@ from models.protocol.training_messages import (
     Pause,
     TrainingPoint,
 )
-from models.textbook.pretrained import TextbookModel
-from models.textbook.tokenizer import SPECIAL
-from models.textbook.transformer import IGNORE
-from models.training.dissection import dissect
-from models.training.experiment import experiment
-from models.training.training import Training
+from attention_models.textbook.pretrained import TextbookModel
+from attention_models.textbook.tokenizer import SPECIAL
+from attention_models.textbook.transformer import IGNORE
+from attention_models.training.dissection import dissect
+from attention_models.training.experiment import experiment
+from attention_models.training.training import Training
 from tests.explorer.silent import SilentSession, shown
 from tests.explorer.window.test_terms import unexplained
 

@@ -10,13 +10,20 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 
-from explorer.panels.playground import experiments
-from explorer.panels.playground.panel import CURVES, EXPERIMENTS, FINE_TUNE, ONE_BATCH, SET_UP, PlaygroundPanel
-from explorer.session.intents import ExperimentTold, RunExperiment, Train, TrainingTold
-from explorer.session.state import Document, State
-from models.protocol.experiment_messages import RunsBegan, RunsLearned, RunsMeasured
-from models.protocol.request import Request
-from models.protocol.training_messages import (
+from attention_explorer.panels.playground import experiments
+from attention_explorer.panels.playground.panel import (
+    CURVES,
+    EXPERIMENTS,
+    FINE_TUNE,
+    ONE_BATCH,
+    SET_UP,
+    PlaygroundPanel,
+)
+from attention_explorer.session.intents import ExperimentTold, RunExperiment, Train, TrainingTold
+from attention_explorer.session.state import Document, State
+from attention_models.protocol.experiment_messages import RunsBegan, RunsLearned, RunsMeasured
+from attention_models.protocol.request import Request
+from attention_models.protocol.training_messages import (
     Asked,
     AskedTuning,
     Began,
@@ -27,9 +34,9 @@ from models.protocol.training_messages import (
     Measured,
     TrainingPoint,
 )
-from models.protocol.training_scripts import BatchOnScreen, RunsOnScreen, TrainingOnScreen, TuningOnScreen
-from models.training.dissection import dissect
-from models.training.experiment import experiment
+from attention_models.protocol.training_scripts import BatchOnScreen, RunsOnScreen, TrainingOnScreen, TuningOnScreen
+from attention_models.training.dissection import dissect
+from attention_models.training.experiment import experiment
 from tests.explorer.prepared import tiny_experiment
 from tests.explorer.session.answers import loaded
 from tests.explorer.silent import SilentSession, shown

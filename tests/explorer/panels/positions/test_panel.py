@@ -12,17 +12,17 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QScrollArea
 
-from explorer.compute.bridge import Bridge, connect
-from explorer.panels.positions.order_view import told
-from explorer.panels.positions.panel import PositionsPanel
-from explorer.session.hover import Hover
-from explorer.session.intents import OpenCheckpoint, SelectQuery, SetText
-from explorer.session.session import Session
-from explorer.session.state import Document, State
-from models import open_checkpoint, run
-from models.protocol.interventions import Positions
-from models.protocol.order import Moved, ShuffleRequest, ShuffleView
-from models.protocol.positions import PositionScheme
+from attention_explorer.compute.bridge import Bridge, connect
+from attention_explorer.panels.positions.order_view import told
+from attention_explorer.panels.positions.panel import PositionsPanel
+from attention_explorer.session.hover import Hover
+from attention_explorer.session.intents import OpenCheckpoint, SelectQuery, SetText
+from attention_explorer.session.session import Session
+from attention_explorer.session.state import Document, State
+from attention_models import open_checkpoint, run
+from attention_models.protocol.interventions import Positions
+from attention_models.protocol.order import Moved, ShuffleRequest, ShuffleView
+from attention_models.protocol.positions import PositionScheme
 from tests.explorer.real_window import destroy, wait_until
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown

@@ -11,14 +11,14 @@ from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QScrollArea, QWidget
 
-from explorer.panels.quality.choices import DATES, FILE, OURS, TRANSLATION
-from explorer.panels.quality.panel import QualityPanel
-from explorer.panels.quality.words import BLEU, EXACT, LOG_P, account, conclusion, progress_text, table
-from explorer.session.intents import SetView
-from explorer.session.state import Document, State
-from explorer.widgets import asking
-from models.protocol.loading import Loaded
-from models.protocol.quality import (
+from attention_explorer.panels.quality.choices import DATES, FILE, OURS, TRANSLATION
+from attention_explorer.panels.quality.panel import QualityPanel
+from attention_explorer.panels.quality.words import BLEU, EXACT, LOG_P, account, conclusion, progress_text, table
+from attention_explorer.session.intents import SetView
+from attention_explorer.session.state import Document, State
+from attention_explorer.widgets import asking
+from attention_models.protocol.loading import Loaded
+from attention_models.protocol.quality import (
     QualityBin,
     QualityExample,
     QualityPart,
@@ -26,7 +26,7 @@ from models.protocol.quality import (
     QualityScore,
     QualityView,
 )
-from models.protocol.request import Progress, Request
+from attention_models.protocol.request import Progress, Request
 from tests.explorer.answering import answering, pressing
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown

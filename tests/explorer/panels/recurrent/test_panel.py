@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, Qt
 
-from explorer.panels.recurrent.panel import RecurrentPanel, step_sentence
-from explorer.session.hover import Pointed
-from explorer.session.intents import OpenCheckpoint, SelectCell
-from explorer.session.state import Document, State
-from models.protocol.loading import Loaded
-from models.protocol.recurrent import RecurrentRequest, RecurrentView
-from models.protocol.running import Ran
-from models.protocol.values import Site, Token
+from attention_explorer.panels.recurrent.panel import RecurrentPanel, step_sentence
+from attention_explorer.session.hover import Pointed
+from attention_explorer.session.intents import OpenCheckpoint, SelectCell
+from attention_explorer.session.state import Document, State
+from attention_models.protocol.loading import Loaded
+from attention_models.protocol.recurrent import RecurrentRequest, RecurrentView
+from attention_models.protocol.running import Ran
+from attention_models.protocol.values import Site, Token
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown
 

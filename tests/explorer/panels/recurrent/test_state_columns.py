@@ -7,8 +7,8 @@ import pytest
 from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtWidgets import QApplication
 
-from explorer.panels.recurrent.state_columns import Band, Lane, StateColumns
-from explorer.theme import DARK, LIGHT
+from attention_explorer.panels.recurrent.state_columns import Band, Lane, StateColumns
+from attention_explorer.theme import DARK, LIGHT
 from tests.explorer.widgets.pictures import rendered
 from tests.explorer.widgets.pointer import move_pointer
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 from PySide6.QtCore import Qt
 
-from explorer.panels.trust.panel import TrustStrip
-from explorer.session.intents import Busy
-from explorer.session.state import State
-from models.protocol.atlas import THUMBNAIL, AtlasRequest, EmptyRow
-from models.protocol.trust import AloneReport, InputReport, TrustRequest
-from models.protocol.values import SiteRef
+from attention_explorer.panels.trust.panel import TrustStrip
+from attention_explorer.session.intents import Busy
+from attention_explorer.session.state import State
+from attention_models.protocol.atlas import THUMBNAIL, AtlasRequest, EmptyRow
+from attention_models.protocol.trust import AloneReport, InputReport, TrustRequest
+from attention_models.protocol.values import SiteRef
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown
 

@@ -12,13 +12,13 @@ from PySide6.QtGui import QColor
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QScrollArea, QWidget
 
-from explorer.panels.variance.panel import VariancePanel
-from explorer.session.intents import SelectHead
-from explorer.session.state import State
-from explorer.theme import DARK
-from models.protocol.values import SiteRef
-from models.protocol.variance import HeadScores, VarianceRequest, VarianceView
-from models.views.variance import measure
+from attention_explorer.panels.variance.panel import VariancePanel
+from attention_explorer.session.intents import SelectHead
+from attention_explorer.session.state import State
+from attention_explorer.theme import DARK
+from attention_models.protocol.values import SiteRef
+from attention_models.protocol.variance import HeadScores, VarianceRequest, VarianceView
+from attention_models.views.variance import measure
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown
 from tests.explorer.widgets.pictures import rendered, rgb

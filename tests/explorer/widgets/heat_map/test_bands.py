@@ -8,8 +8,8 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QImage
 from PySide6.QtTest import QTest
 
-from explorer.widgets.heat_map.bands import Band, Bands, caption
-from explorer.widgets.heat_map.heat_map import HeatMap
+from attention_explorer.widgets.heat_map.bands import Band, Bands, caption
+from attention_explorer.widgets.heat_map.heat_map import HeatMap
 from tests.explorer.widgets.pictures import rendered
 
 BANDS = (Band("A", range(3)), Band("B", range(3, 8)))

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PySide6.QtCore import QPoint, Qt
 
-from explorer.widgets.heat_map.brush import cells_between
-from explorer.widgets.heat_map.heat_map import HeatMap
+from attention_explorer.widgets.heat_map.brush import cells_between
+from attention_explorer.widgets.heat_map.heat_map import HeatMap
 from tests.explorer.widgets.pictures import rendered
 from tests.explorer.widgets.pointer import move_pointer
 

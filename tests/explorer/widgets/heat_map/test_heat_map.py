@@ -8,11 +8,11 @@ from PySide6.QtCore import QEvent, QPoint, QPointF, QSize, Qt
 from PySide6.QtGui import QColor, QImage, QPainter, QRegion, QWheelEvent
 from PySide6.QtWidgets import QApplication, QWidget
 
-from explorer.colour_maps import diverging, sequential
-from explorer.theme import DARK, LIGHT
-from explorer.widgets.heat_map.frame import frame_for
-from explorer.widgets.heat_map.heat_map import HeatMap
-from explorer.widgets.heat_map.readout import Wording, cell_pieces, draw_readout, piece_limits
+from attention_explorer.colour_maps import diverging, sequential
+from attention_explorer.theme import DARK, LIGHT
+from attention_explorer.widgets.heat_map.frame import frame_for
+from attention_explorer.widgets.heat_map.heat_map import HeatMap
+from attention_explorer.widgets.heat_map.readout import Wording, cell_pieces, draw_readout, piece_limits
 from tests.explorer.widgets.pictures import rendered, rgb
 from tests.explorer.widgets.pointer import move_pointer
 

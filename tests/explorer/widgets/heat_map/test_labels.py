@@ -7,10 +7,10 @@ import pytest
 from PySide6.QtCore import QEvent, QRect, Qt
 from PySide6.QtWidgets import QApplication
 
-from explorer.theme import DARK
-from explorer.widgets.heat_map import labels
-from explorer.widgets.heat_map.heat_map import HeatMap
-from explorer.widgets.heat_map.view import labelled
+from attention_explorer.theme import DARK
+from attention_explorer.widgets.heat_map import labels
+from attention_explorer.widgets.heat_map.heat_map import HeatMap
+from attention_explorer.widgets.heat_map.view import labelled
 from tests.explorer.drawn_text import text_of_ours
 from tests.explorer.widgets.pictures import rendered
 from tests.explorer.widgets.pointer import move_pointer

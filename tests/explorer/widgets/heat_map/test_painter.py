@@ -6,11 +6,11 @@ import pytest
 from PySide6.QtCore import QSize
 from PySide6.QtGui import QFont, QFontMetricsF
 
-from explorer.theme import LIGHT
-from explorer.widgets.heat_map.frame import frame_for
-from explorer.widgets.heat_map.painter import KEY_TITLE, MapPainter
-from explorer.widgets.heat_map.view import MapView
-from models.protocol.words import MERGED
+from attention_explorer.theme import LIGHT
+from attention_explorer.widgets.heat_map.frame import frame_for
+from attention_explorer.widgets.heat_map.painter import KEY_TITLE, MapPainter
+from attention_explorer.widgets.heat_map.view import MapView
+from attention_models.protocol.words import MERGED
 
 
 @pytest.mark.parametrize("keys", [3, 40])

@@ -7,11 +7,11 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QColor
 
-from explorer.widgets import cell_image
-from explorer.widgets.heat_map.heat_map import HeatMap
-from explorer.widgets.heat_map.tile_cache import Sight, TileCache, ancestor, composed, level_for
-from explorer.widgets.number_text import value_text
-from models.protocol.values import TILE, Tile
+from attention_explorer.widgets import cell_image
+from attention_explorer.widgets.heat_map.heat_map import HeatMap
+from attention_explorer.widgets.heat_map.tile_cache import Sight, TileCache, ancestor, composed, level_for
+from attention_explorer.widgets.number_text import value_text
+from attention_models.protocol.values import TILE, Tile
 from tests.explorer.widgets.pictures import rendered
 from tests.explorer.widgets.pointer import move_pointer
 

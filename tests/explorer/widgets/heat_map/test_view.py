@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer.widgets.heat_map.view import (
+from attention_explorer.widgets.heat_map.view import (
     ASPECT,
     LARGEST_FITTED,
     SMALLEST_BAND,

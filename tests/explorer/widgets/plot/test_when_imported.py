@@ -25,11 +25,11 @@ with opened_window() as window:
 TRAINED = """
 import sys
 from PySide6.QtWidgets import QApplication
-from explorer.panels.playground.panel import PlaygroundPanel
-from explorer.session.hover import Hover
-from explorer.session.intents import Train
-from models.protocol.training_messages import Asked
-from models.protocol.training_plan import PlanRequest, PlanView
+from attention_explorer.panels.playground.panel import PlaygroundPanel
+from attention_explorer.session.hover import Hover
+from attention_explorer.session.intents import Train
+from attention_models.protocol.training_messages import Asked
+from attention_models.protocol.training_plan import PlanRequest, PlanView
 from tests.explorer.real_window import wait_until
 from tests.explorer.silent import SilentSession
 

@@ -9,8 +9,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
-from explorer.window.audience.audience_window import AudienceWindow
-from explorer.window.window import MainWindow
+from attention_explorer.window.audience.audience_window import AudienceWindow
+from attention_explorer.window.window import MainWindow
 from tests.explorer.real_window import back_to_start, key, opened_window, wait_until
 from tests.explorer.window.audience.seen import rest
 

@@ -7,9 +7,9 @@ from PySide6.QtGui import QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 
-from explorer.panels.head_map.panel import HeadMapPanel
-from explorer.window.audience.stage import area_of
-from explorer.window.window import MainWindow
+from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.window.audience.stage import area_of
+from attention_explorer.window.window import MainWindow
 from tests.explorer.real_window import panel_of, settle, wait_until
 
 

@@ -12,18 +12,18 @@ from PySide6.QtGui import QColor, QGuiApplication, QImage, QPaintEvent, QWheelEv
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
-from explorer.panels.head_map.panel import HeadMapPanel
-from explorer.session.intents import SelectHead, Show
-from explorer.session.state import Notice
-from explorer.widgets.full_screen import fill_screen
-from explorer.window.audience import toolbar
-from explorer.window.audience.audience_window import AudienceWindow
-from explorer.window.audience.marks import INK, placed
-from explorer.window.audience.stage import area_of, parts_of
-from explorer.window.code_sheet import QUIET
-from explorer.window.lesson.guide import LessonGuide
-from explorer.window.window import MainWindow
-from models.protocol.values import SiteRef
+from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.session.intents import SelectHead, Show
+from attention_explorer.session.state import Notice
+from attention_explorer.widgets.full_screen import fill_screen
+from attention_explorer.window.audience import toolbar
+from attention_explorer.window.audience.audience_window import AudienceWindow
+from attention_explorer.window.audience.marks import INK, placed
+from attention_explorer.window.audience.stage import area_of, parts_of
+from attention_explorer.window.code_sheet import QUIET
+from attention_explorer.window.lesson.guide import LessonGuide
+from attention_explorer.window.window import MainWindow
+from attention_models.protocol.values import SiteRef
 from tests.explorer.lessons import BEGINNING
 from tests.explorer.real_window import click_cell, key, panel_of, press, settle, wait_until
 from tests.explorer.window.audience.seen import colour, middle, mirrored, picture, point_at, rest

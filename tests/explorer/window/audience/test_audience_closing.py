@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
-from explorer.window.audience.audience_window import AudienceWindow
+from attention_explorer.window.audience.audience_window import AudienceWindow
 from tests.explorer.real_window import opened_window
 
 pytestmark = pytest.mark.x

@@ -10,12 +10,12 @@ from PySide6.QtGui import QImage, QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
-from explorer.panels.head_map.panel import HeadMapPanel
-from explorer.session.hover import NOTHING
-from explorer.window.audience.audience_window import AudienceWindow
-from explorer.window.audience.marks import lens_rect
-from explorer.window.audience.stage import area_of
-from explorer.window.window import MainWindow
+from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.session.hover import NOTHING
+from attention_explorer.window.audience.audience_window import AudienceWindow
+from attention_explorer.window.audience.marks import lens_rect
+from attention_explorer.window.audience.stage import area_of
+from attention_explorer.window.window import MainWindow
 from tests.explorer.real_window import click_cell, key, panel_of, press
 from tests.explorer.window.audience.seen import colour, middle, mirrored, picture, point_at, rest
 

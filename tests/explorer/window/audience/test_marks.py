@@ -10,11 +10,11 @@ import pytest
 from PySide6.QtCore import QPointF, QRect, QRectF, QSize
 from PySide6.QtGui import QColor, QImage, QPainter
 
-from explorer.theme import DARK, LIGHT, Theme, contrast
-from explorer.window.audience.audience import other_screen
-from explorer.window.audience.audience_window import fitted
-from explorer.window.audience.marks import INK, Marks, dot_radius, paint, path_of, placed, share, spot_radius
-from explorer.window.audience.teacher_notes import spelled
+from attention_explorer.theme import DARK, LIGHT, Theme, contrast
+from attention_explorer.window.audience.audience import other_screen
+from attention_explorer.window.audience.audience_window import fitted
+from attention_explorer.window.audience.marks import INK, Marks, dot_radius, paint, path_of, placed, share, spot_radius
+from attention_explorer.window.audience.teacher_notes import spelled
 
 AREA = QRectF(40, 20, 800, 500)
 

@@ -10,19 +10,19 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
-from explorer.panels.base import Panel
-from explorer.panels.flow.box_text import title
-from explorer.panels.flow.panel import FlowPanel
-from explorer.paths import resource
-from explorer.session.figures import Figure
-from explorer.session.hidden import EVERYTHING, HIDDEN_WITH, HIDES, Hide
-from explorer.session.lesson_files import load
-from explorer.session.lessons import Ask, Option, Step
-from explorer.window.lesson.cover import Cover
-from explorer.window.lesson.guide import LessonGuide
-from explorer.window.lesson.option_button import AnswerList, OptionButton
-from explorer.window.window import MainWindow
-from models.protocol.facts import KINDS
+from attention_explorer.panels.base import Panel
+from attention_explorer.panels.flow.box_text import title
+from attention_explorer.panels.flow.panel import FlowPanel
+from attention_explorer.paths import resource
+from attention_explorer.session.figures import Figure
+from attention_explorer.session.hidden import EVERYTHING, HIDDEN_WITH, HIDES, Hide
+from attention_explorer.session.lesson_files import load
+from attention_explorer.session.lessons import Ask, Option, Step
+from attention_explorer.window.lesson.cover import Cover
+from attention_explorer.window.lesson.guide import LessonGuide
+from attention_explorer.window.lesson.option_button import AnswerList, OptionButton
+from attention_explorer.window.window import MainWindow
+from attention_models.protocol.facts import KINDS
 from tests.explorer.real_window import back_to_start, key, opened_window, picture, settle, wait_until
 from tests.explorer.visible_texts import painted, texts_in
 

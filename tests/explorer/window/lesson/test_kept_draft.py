@@ -12,11 +12,11 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMessageBox, QPushButton, QWidget
 
-from explorer.autosaves import LESSON, autosave_folder, left_behind
-from explorer.session import kept_drafts, lesson_files
-from explorer.session.lesson_drafts import Draft
-from explorer.window.lesson.making import Making
-from explorer.window.window import MainWindow
+from attention_explorer.autosaves import LESSON, autosave_folder, left_behind
+from attention_explorer.session import kept_drafts, lesson_files
+from attention_explorer.session.lesson_drafts import Draft
+from attention_explorer.window.lesson.making import Making
+from attention_explorer.window.window import MainWindow
 from tests.explorer.real_window import press, wait_until
 from tests.explorer.window.test_autosave import opened
 
@@ -169,9 +169,9 @@ def test_a_program_that_is_killed_leaves_it(tmp_path: Path) -> None:
     script.write_text(
         "import sys\n"
         "from pathlib import Path\n"
-        "from explorer import autosaves\n"
-        "from explorer.session import kept_drafts\n"
-        "from explorer.session.lesson_drafts import Draft, DraftStep\n"
+        "from attention_explorer import autosaves\n"
+        "from attention_explorer.session import kept_drafts\n"
+        "from attention_explorer.session.lesson_drafts import Draft, DraftStep\n"
         "path = autosaves.own_path(autosaves.LESSON)\n"
         "path.parent.mkdir(parents=True, exist_ok=True)\n"
         "kept_drafts.save(kept_drafts.KeptDraft(Draft(title='Killed', steps=(DraftStep(title='One'),))), path)\n"

@@ -12,20 +12,20 @@ from PySide6.QtGui import QAction, QDropEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMessageBox, QPushButton, QWidget
 
-from explorer.headless_lessons import checked
-from explorer.panels.head_map.panel import HeadMapPanel
-from explorer.panels.registry import TITLES
-from explorer.session import lesson_files
-from explorer.session.intents import OpenCheckpoint
-from explorer.session.lesson_drafts import LETTERS, is_of_step
-from explorer.session.lessons import OpenLesson
-from explorer.session.shipped_lessons import shipped_lessons
-from explorer.theme import DARK, LIGHT
-from explorer.window.lesson.making import Making
-from explorer.window.lesson.side_dock import SideDock
-from explorer.window.window import MainWindow
-from models.files.sample_pictures import title_of_picture
-from models.protocol.facts import FactsView
+from attention_explorer.headless_lessons import checked
+from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.panels.registry import TITLES
+from attention_explorer.session import lesson_files
+from attention_explorer.session.intents import OpenCheckpoint
+from attention_explorer.session.lesson_drafts import LETTERS, is_of_step
+from attention_explorer.session.lessons import OpenLesson
+from attention_explorer.session.shipped_lessons import shipped_lessons
+from attention_explorer.theme import DARK, LIGHT
+from attention_explorer.window.lesson.making import Making
+from attention_explorer.window.lesson.side_dock import SideDock
+from attention_explorer.window.window import MainWindow
+from attention_models.files.sample_pictures import title_of_picture
+from attention_models.protocol.facts import FactsView
 from tests.explorer.real_window import (
     EXAMPLE,
     back_to_start,
@@ -114,7 +114,7 @@ def titles(making: Making) -> list[str]:
 
 def saved_by(making: Making, target: Path, monkeypatch: pytest.MonkeyPatch) -> OpenLesson:
     """What the reader of lessons makes of the file that Save as writes."""
-    monkeypatch.setattr("explorer.window.lesson.making.ask_where_to_save", lambda *_: target)
+    monkeypatch.setattr("attention_explorer.window.lesson.making.ask_where_to_save", lambda *_: target)
     left(making.column.save_as)
     return lesson_files.load(target, tuple(TITLES))
 
@@ -204,7 +204,7 @@ def test_a_ring_lies_around_the_cell_that_was_selected(window: MainWindow, makin
 
 
 def test_what_is_changed_in_the_model_is_of_the_step(window: MainWindow, making: Making) -> None:
-    from explorer.session.intents import BlockCell
+    from attention_explorer.session.intents import BlockCell
 
     click_cell(window, 13, 1)
     window.session.dispatch(BlockCell(True))
@@ -339,7 +339,7 @@ def test_an_answer_that_is_not_complete_is_said_with_its_step(
     choose_kind(making, "Several answers")
     add(window, "B")
     asked: list[object] = []
-    monkeypatch.setattr("explorer.window.lesson.making.ask_where_to_save", lambda *_: asked.append(1))
+    monkeypatch.setattr("attention_explorer.window.lesson.making.ask_where_to_save", lambda *_: asked.append(1))
     left(making.column.save)
     assert not asked
     assert making.at == 0
@@ -364,7 +364,7 @@ def test_a_lesson_that_comes_along_is_changed_and_saved_as_ones_own(
     window: MainWindow, making: Making, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shipped = lesson_files.load(path)
-    monkeypatch.setattr("explorer.widgets.asking.file_to_open", lambda *_: str(path))
+    monkeypatch.setattr("attention_explorer.widgets.asking.file_to_open", lambda *_: str(path))
     window.menus["edit_lesson"].trigger()
     wait_until(lambda: len(titles(making)) == len(shipped.lesson.step))
     assert making.draft.opened() == shipped
@@ -382,7 +382,7 @@ def test_what_is_not_saved_is_asked_about(window: MainWindow, making: Making, tm
     assert not box.isModal()
     left(button_of(box, "Cancel"))
     assert making.column.isVisible()
-    monkeypatch.setattr("explorer.window.lesson.making.ask_where_to_save", lambda *_: tmp_path / "a.lesson")
+    monkeypatch.setattr("attention_explorer.window.lesson.making.ask_where_to_save", lambda *_: tmp_path / "a.lesson")
     left(making.column.close_button)
     box = question(window)
     assert box is not None
@@ -526,8 +526,8 @@ def test_ctrl_s_in_the_column_saves_the_lesson_and_not_the_session(
     window: MainWindow, making: Making, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add(window, "A", "Said")
-    monkeypatch.setattr("explorer.window.lesson.making.ask_where_to_save", lambda *_: tmp_path / "a.lesson")
-    monkeypatch.setattr("explorer.window.sessions.ask_where_to_save", lambda *_: tmp_path / "a.attn")
+    monkeypatch.setattr("attention_explorer.window.lesson.making.ask_where_to_save", lambda *_: tmp_path / "a.lesson")
+    monkeypatch.setattr("attention_explorer.window.sessions.ask_where_to_save", lambda *_: tmp_path / "a.attn")
     press(making.column.text.field, Qt.Key.Key_S, CONTROL)
     assert making.is_saved
     QTest.keyClicks(making.column.text.field, "!")

@@ -13,11 +13,11 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
-from explorer.session import lesson_files
-from explorer.session.lessons import OpenLesson
-from explorer.session.state import Notice
-from explorer.window.lesson.guide import LessonGuide
-from explorer.window.window import MainWindow
+from attention_explorer.session import lesson_files
+from attention_explorer.session.lessons import OpenLesson
+from attention_explorer.session.state import Notice
+from attention_explorer.window.lesson.guide import LessonGuide
+from attention_explorer.window.window import MainWindow
 from tests.explorer.real_window import EXAMPLE, back_to_start, opened_window, settle, wait_until
 
 STEP = f"""

@@ -10,19 +10,19 @@ from typing import NamedTuple
 
 import pytest
 
-from models.engine.engine import Engine
-from models.protocol.scripts import ScriptRequest, ScriptView
-from models.protocol.training_messages import Asked, HeldOutPoint, TrainingPoint
-from models.protocol.training_scripts import TrainingOnScreen
-from models.scripts.training.data_lines import MOST_WRITTEN
-from models.scripts.training.learning import learning_script
-from models.textbook.sentences import english_text
-from models.textbook.tasks import TASKS
-from models.training.common import Budget
-from models.training.experiment import experiment
-from models.training.folders import save
-from models.training.taught import WATCHED
-from models.training.training import Training
+from attention_models.engine.engine import Engine
+from attention_models.protocol.scripts import ScriptRequest, ScriptView
+from attention_models.protocol.training_messages import Asked, HeldOutPoint, TrainingPoint
+from attention_models.protocol.training_scripts import TrainingOnScreen
+from attention_models.scripts.training.data_lines import MOST_WRITTEN
+from attention_models.scripts.training.learning import learning_script
+from attention_models.textbook.sentences import english_text
+from attention_models.textbook.tasks import TASKS
+from attention_models.training.common import Budget
+from attention_models.training.experiment import experiment
+from attention_models.training.folders import save
+from attention_models.training.taught import WATCHED
+from attention_models.training.training import Training
 from tests.models.asking import ask, failure_of
 from tests.models.scripts.running import Line, printed
 
@@ -135,7 +135,7 @@ def test_by_the_clock_the_first_steps_are_the_same(every: Callable[[str], Case])
 
 def test_rows_are_made_by_lines_that_are_in_the_script(every: Callable[[str], Case]) -> None:
     assert "def date_pair(" in every("dates").code
-    assert not any("from models.training" in every(name).code for name in FEW)
+    assert not any("from attention_models.training" in every(name).code for name in FEW)
 
 
 @pytest.mark.full

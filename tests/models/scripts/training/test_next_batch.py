@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from models.engine.engine import Engine
-from models.protocol.scripts import ScriptRequest
-from models.protocol.training_messages import Asked
-from models.protocol.training_scripts import BatchOnScreen
-from models.training.dissection import dissect
-from models.training.experiment import experiment
-from models.training.training import Training
+from attention_models.engine.engine import Engine
+from attention_models.protocol.scripts import ScriptRequest
+from attention_models.protocol.training_messages import Asked
+from attention_models.protocol.training_scripts import BatchOnScreen
+from attention_models.training.dissection import dissect
+from attention_models.training.experiment import experiment
+from attention_models.training.training import Training
 from tests.models.asking import failure_of
 from tests.models.scripts.running import printed, script
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from explorer.paths import resource
-from models.engine.engine import Engine
-from models.protocol.scripts import ScriptRequest
-from models.protocol.training_messages import HeldOutPoint, TrainingPoint
-from models.protocol.training_scripts import RunsOnScreen
-from models.training.comparison import Comparison
-from models.training.prepared import read_prepared
+from attention_explorer.paths import resource
+from attention_models.engine.engine import Engine
+from attention_models.protocol.scripts import ScriptRequest
+from attention_models.protocol.training_messages import HeldOutPoint, TrainingPoint
+from attention_models.protocol.training_scripts import RunsOnScreen
+from attention_models.training.comparison import Comparison
+from attention_models.training.prepared import read_prepared
 from tests.explorer.prepared import tiny_experiment
 from tests.models.asking import failure_of
 from tests.models.scripts.running import printed, script

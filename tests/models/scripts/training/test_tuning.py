@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from models.engine.engine import Engine
-from models.opening.open import open_checkpoint
-from models.protocol.scripts import ScriptRequest
-from models.protocol.training_messages import AskedTuning, HeldOutPoint, TrainingPoint
-from models.protocol.training_scripts import TuningOnScreen
-from models.scripts.training.data_lines import MOST_WRITTEN
-from models.training.common import Budget
-from models.training.finetuning import FineTuning, settings_of
-from models.training.pairs_file import source_of
-from models.training.tuning_rows import data_for, rows_of
+from attention_models.engine.engine import Engine
+from attention_models.opening.open import open_checkpoint
+from attention_models.protocol.scripts import ScriptRequest
+from attention_models.protocol.training_messages import AskedTuning, HeldOutPoint, TrainingPoint
+from attention_models.protocol.training_scripts import TuningOnScreen
+from attention_models.scripts.training.data_lines import MOST_WRITTEN
+from attention_models.training.common import Budget
+from attention_models.training.finetuning import FineTuning, settings_of
+from attention_models.training.pairs_file import source_of
+from attention_models.training.tuning_rows import data_for, rows_of
 from tests.models import tiny
 from tests.models.asking import failure_of
 from tests.models.scripts.running import few_first, printed, script

@@ -1,0 +1,197 @@
+"""A dissected step as lines, rows and sentences. Pure."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from attention_explorer.panels.about import About
+from attention_explorer.panels.playground.batch_grid import Line
+from attention_explorer.widgets.number_text import MINUS, counted, percent_text, value_text
+from attention_explorer.widgets.weight_table import WeightCell, WeightRow
+from attention_models.protocol.dissection import AdamStep, Dissection, NumericalGradient, TokenLoss
+
+_READS = {"decoder_input_ids": "Decoder reads"}  # the other is "input_ids"
+READS, ENCODER_READS, IS_TO_SAY = "Reads", "Encoder reads", "Is to say"
+PROBABILITY, LOSS = "Probability", "Loss"
+
+
+def word(found: Dissection, id_: int) -> str:
+    """A token as it is drawn."""
+    return found.words[id_] if 0 <= id_ < len(found.words) else ""
+
+
+def of_row(found: Dissection, row: int) -> dict[int, TokenLoss]:
+    """The tokens that one row is learned from, by position."""
+    return {token.place: token for token in found.tokens if token.row == row}
+
+
+def lines_of(found: Dissection, row: int) -> tuple[Line, ...]:
+    """What the model reads in one row of the batch, what it is to say, with which probability it does, the loss."""
+    tokens = of_row(found, row)
+    ids = [(name, rows[row]) for name, rows in found.inputs if name in ("input_ids", *_READS)]
+    columns = max(len(found.labels[row]), *(len(read) for _, read in ids))
+    alone = READS if len(ids) == 1 else ENCODER_READS
+    reading = [Line(_READS.get(name, alone), _padded([word(found, i) for i in read], columns)) for name, read in ids]
+    evenly = math.log(len(found.words))
+    return (
+        Line("Position", tuple(str(place) for place in range(columns))),
+        *reading,
+        Line(IS_TO_SAY, _by_place(columns, {place: word(found, token.label) for place, token in tokens.items()})),
+        Line(PROBABILITY, _by_place(columns, {p: percent_text(token.probability) for p, token in tokens.items()})),
+        Line(
+            LOSS,
+            _by_place(columns, {place: f"{token.loss:.3f}" for place, token in tokens.items()}),
+            tuple(tokens[p].loss / evenly if p in tokens else 0.0 for p in range(columns)),
+        ),
+    )
+
+
+def _padded(words: list[str], columns: int) -> tuple[str, ...]:
+    return (*words, *[""] * (columns - len(words)))
+
+
+def _by_place(columns: int, texts: dict[int, str]) -> tuple[str, ...]:
+    return tuple(texts.get(place, "") for place in range(columns))
+
+
+def tip(found: Dissection, token: TokenLoss) -> str:
+    """What pointing at a position tells."""
+    smoothed = f", {value_text(token.plain)} without label smoothing" if found.smoothing else ""
+    return (
+        f"Position {token.place}: reads “{word(found, token.read)}”, is to say “{word(found, token.label)}”.\n"
+        f"Its probability is {percent_text(token.probability)}, the loss {value_text(token.loss)} nats{smoothed}."
+    )
+
+
+def heading(found: Dissection) -> str:
+    rows, tokens = counted(found.rows, "row"), counted(len(found.tokens), "token")
+    return f"Step {found.step:,}, not taken yet: {rows}, {tokens} to say"
+
+
+def mean(found: Dissection) -> str:
+    smoothed = f" (with label smoothing {found.smoothing:g})" if found.smoothing else ""
+    return (
+        f"The loss of the batch is {value_text(found.loss)} nats{smoothed}: the mean of the losses of its tokens. "
+        "What is red costs much: at full strength as much as guessing evenly."
+    )
+
+
+def likeliest(found: Dissection, token: TokenLoss) -> tuple[WeightRow, ...]:
+    """The tokens with the largest logits at a position; the right one beneath them where it is none of these."""
+    listed = list(token.top)
+    if all(id_ != token.label for id_, _, _ in listed):
+        listed.append((token.label, token.logit, token.probability))
+    return tuple(
+        WeightRow(
+            word(found, id_),
+            (WeightCell(p, percent_text(p), value_text(logit)),),
+            value="is to say" if id_ == token.label else "",
+            tooltip=f"Press to see the gradient of a weight of “{word(found, id_)}”",
+        )
+        for id_, logit, p in listed
+    )
+
+
+def ids_of(token: TokenLoss) -> tuple[int, ...]:
+    """Those of `likeliest`."""
+    listed = tuple(id_ for id_, _, _ in token.top)
+    return listed if token.label in listed else (*listed, token.label)
+
+
+def short(parameter: str) -> str:
+    """ "decoder.1.cross_attn.k_proj" of "model.decoder.layers.1.cross_attn.k_proj.weight"."""
+    return parameter.removeprefix("model.").replace(".layers.", ".").removesuffix(".weight")
+
+
+# --------------------------------------------------------------------------- the gradient of a weight
+
+
+def rule(found: Dissection) -> str:
+    output = found.output
+    name = word(found, output.token)
+    return (
+        f"The logit of “{name}” is the sum of W[“{name}”, i] · h[i], with h the state that is made into logits. So the "
+        f"gradient of W[“{name}”, {output.dimension}] is the sum of (p {MINUS} y) · h[{output.dimension}] / N "
+        f"over the N = {len(output.terms):,} tokens to say: p is the probability of “{name}” there, "
+        f"y what it should be."
+    )
+
+
+def sums(found: Dissection, row: int) -> tuple[tuple[str, float], ...]:
+    """What the terms of one row add up to with the rest, down to autograd's own figure."""
+    output = found.output
+    here = math.fsum(term.term for term in output.terms if term.row == row)
+    added = [
+        (f"Row {row + 1}", here),
+        (f"The other {counted(found.rows - 1, 'row')}", math.fsum(t.term for t in output.terms if t.row != row)),
+        ("All rows", output.through_output),
+    ]
+    if output.through_embedding:
+        added.append(("By way of the embedding, which is the same matrix", output.through_embedding))
+        added.append(("Both ways", output.through_output + output.through_embedding))
+    return (*added, ("PyTorch's own gradient", output.total))
+
+
+def precise(value: float) -> str:
+    """Five significant digits: as far as float32 agrees with a sum in float64."""
+    text = re.sub(r"e-0*", "e-", f"{abs(value):.5g}")
+    return MINUS + text if value < 0 else text
+
+
+def adam(step: AdamStep, length: float, clip: float) -> str:
+    first, second = step.betas
+    cut = (
+        f" All gradients together have a length of {value_text(length)}, more than {clip:g}, so it counts as "
+        f"{precise(step.clipped)}."
+        if step.clipped != step.gradient and length > clip
+        else ""
+    )
+    return (
+        f"Adam then moves the weight.{cut} "
+        f"m = {first:g} · {precise(step.m_before)} + {1 - first:.2g} · {precise(step.clipped)} = {precise(step.m)}, "
+        f"v = {second:g} · {precise(step.v_before)} + {1 - second:.2g} · {precise(step.clipped)}² = {precise(step.v)}; "
+        f"divided by 1 {MINUS} {first:g}^{step.step} and 1 {MINUS} {second:g}^{step.step}: "
+        f"{precise(step.m_corrected)} and {precise(step.v_corrected)}. "
+        f"Learning rate {precise(step.rate)} · {precise(step.m_corrected)} / √{precise(step.v_corrected)} is taken "
+        f"off: the weight goes from {precise(step.before)} to {precise(step.after)}."
+    )
+
+
+def deeper(found: NumericalGradient) -> str:
+    index = ", ".join(str(i) for i in found.index)
+    return (
+        f"Deeper in the model the rule is applied layer by layer. Of {found.name}[{index}] it gives "
+        f"{precise(found.gradient)}; moving that weight by ±{found.width:g} changes the loss from {found.below:.9f} to "
+        f"{found.above:.9f}, which is {precise(found.difference)} for each unit."
+    )
+
+
+# --------------------------------------------------------------------------- what the (i) tells
+
+_WHAT = (
+    "The batch that the model learns from next, before it does: what it reads, what it is to say, and what each token "
+    "costs by its probability."
+)
+_EMPTY = "The numbers appear while a training waits: they are of one step, and a training takes many in a second."
+_TRY = "Try: click a position, then one of the tokens that are listed, and see the gradient of a weight of that token."
+
+
+def about(found: Dissection | None, row: int) -> About:
+    if found is None:
+        return About((_WHAT, _EMPTY), _TRY)
+    dearest = max(of_row(found, row).values(), key=lambda token: token.loss, default=None)
+    costs = (
+        f"In row {row + 1} “{word(found, dearest.label)}” at position {dearest.place} costs most, "
+        f"{value_text(dearest.loss)} nats: it has a probability of {percent_text(dearest.probability)}."
+        if dearest is not None
+        else ""
+    )
+    output, farthest = found.output, max(found.moved, key=lambda one: one.update)
+    embeds = f", and {precise(output.through_embedding)} by way of the embedding" if output.through_embedding else ""
+    gradient = (
+        f"The gradient of W[“{word(found, output.token)}”, {output.dimension}] is {precise(output.total)}: "
+        f"{len(output.terms):,} terms that add up to {precise(output.through_output)}{embeds}."
+    )
+    moves = f"Of all parameters {short(farthest.name)} would move the farthest, by {value_text(farthest.update)}."
+    return About.of((_WHAT, costs, gradient, moves), _TRY)

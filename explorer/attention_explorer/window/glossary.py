@@ -1,0 +1,101 @@
+"""The glossary in a window beside: searched as one types, with a link that brings what a term is about to the front."""
+
+from __future__ import annotations
+
+import html
+
+from PySide6.QtCore import QSignalBlocker, QSize, Qt, QUrl, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QDialog, QHBoxLayout, QLineEdit, QListWidget, QTextBrowser, QVBoxLayout, QWidget
+
+from attention_explorer.glossary import Entry, glossary
+from attention_explorer.panels.registry import TITLES
+from attention_explorer.widgets.small_screens import room_for
+
+_SCHEME = "panel"
+_FIRST = QSize(640, 420)
+
+
+class GlossaryWindow(QDialog):
+    """Not modal: what it explains stays in reach."""
+
+    panel_wanted = Signal(str)
+    """A link was followed to the panel of this name."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle("Glossary")
+        self.field = QLineEdit()
+        self.field.setPlaceholderText("Search: logit, norm, CLS, ␣ …")
+        self.field.setAccessibleName("Search the glossary")
+        self.field.setClearButtonEnabled(True)
+        self.field.textChanged.connect(self.search)
+        self.list = QListWidget()
+        self.list.setAccessibleName("Terms")
+        self.list.currentRowChanged.connect(self._show_entry)
+        self.page = QTextBrowser()
+        self.page.setAccessibleName("What it means")
+        self.page.setOpenLinks(False)
+        self.page.anchorClicked.connect(self._follow)
+        both = QHBoxLayout()
+        both.addWidget(self.list, 1)
+        both.addWidget(self.page, 2)
+        column = QVBoxLayout(self)
+        column.addWidget(self.field)
+        column.addLayout(both, 1)
+        self._shown: tuple[Entry, ...] = ()
+        self.resize(_FIRST.boundedTo(room_for(self)))
+        self.search("")
+
+    @property
+    def entry(self) -> Entry | None:
+        """The one that is read."""
+        row = self.list.currentRow()
+        return self._shown[row] if 0 <= row < len(self._shown) else None
+
+    def search(self, typed: str) -> None:
+        """List what the words lead to; the first of it is read."""
+        self._shown = glossary().search(typed)
+        with QSignalBlocker(self.list):  # an entry is laid out once, when the list is whole
+            self.list.clear()
+            self.list.addItems([entry.term for entry in self._shown])
+            self.list.setCurrentRow(0 if self._shown else -1)
+        self._show_entry()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Up and down go through the list from the field too; Enter follows the link, and does not close."""
+        key = event.key()
+        if key in (Qt.Key.Key_Up, Qt.Key.Key_Down) and self._shown:
+            step = 1 if key == Qt.Key.Key_Down else -1
+            self.list.setCurrentRow(min(max(self.list.currentRow() + step, 0), len(self._shown) - 1))
+        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            if self.entry is not None and self.entry.panel:
+                self.panel_wanted.emit(self.entry.panel)
+        else:
+            super().keyPressEvent(event)
+
+    def _show_entry(self) -> None:
+        entry = self.entry
+        self.page.setHtml("<p>No term has these letters.</p>" if entry is None else page_of(entry))
+
+    def _follow(self, url: QUrl) -> None:
+        if url.scheme() == _SCHEME:
+            self.panel_wanted.emit(url.path())
+
+
+def page_of(entry: Entry) -> str:
+    """An entry as Qt draws it."""
+    say = html.escape
+    parts = [f"<h3>{say(entry.term)}</h3>", f"<p>{say(entry.what)}</p>"]
+    if entry.formula:
+        parts.append(f"<p><i>{say(entry.formula)}</i></p>")
+    link = ""
+    if entry.panel in TITLES:
+        link = f' <a href="{_SCHEME}:{entry.panel}">Bring {say(TITLES[entry.panel])} to the front</a>'
+    parts.append(f"<p>See it: {say(entry.where)}{link}</p>")
+    if entry.also:
+        parts.append(f"<p>Also: {say(', '.join(entry.also))}</p>")
+    if entry.source:
+        parts.append(f"<p>{say(entry.source)}.</p>")
+    return "".join(parts)

@@ -1,0 +1,167 @@
+"""What the engine answers about two runs, and the same for a program."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, get_args
+
+from attention_models.engine import running
+from attention_models.files.devices import is_out_of_memory
+from attention_models.forward.context import Context, Workspace
+from attention_models.forward.current_run import CurrentRun
+from attention_models.forward.model import Model
+from attention_models.protocol.batch import check_one_text
+from attention_models.protocol.chat import Chat, Pair
+from attention_models.protocol.errors import InputError
+from attention_models.protocol.interventions import Intervention
+from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import RerunRequest
+from attention_models.protocol.two_runs import (
+    DropOtherRequest,
+    Matching,
+    OtherDropped,
+    OtherRun,
+    TwoRunsRequest,
+    TwoRunsView,
+)
+from attention_models.protocol.values import SiteRef
+from attention_models.protocol.work import Report, ShouldStop, never, silent
+from attention_models.two_runs.beside import let_go, other_run
+from attention_models.two_runs.comparing import TwoRuns
+
+
+def answer(request: TwoRunsRequest, context: Context) -> TwoRunsView:
+    """As far as it is computed once a moment more was spent."""
+    a = context.run(request.run)
+    try:
+        compared = begun(request, a, context)
+        context.report("Comparing all heads", compared.done)
+        with a.kept.unless_it_fails(TwoRuns):
+            compared.advance(a.work_per_answer, context.should_stop)
+        return compared.view(request, context.should_stop)
+    except BaseException as error:
+        if is_out_of_memory(error):
+            _forget(context)
+        raise
+
+
+def drop(request: DropOtherRequest, context: Context) -> OtherDropped:
+    _forget(context)
+    return OtherDropped(request=request)
+
+
+def compare_runs(
+    model: Model,
+    text: Any,
+    other_text: Any = None,
+    *,
+    other_model: Model | None = None,
+    interventions: Sequence[Intervention] = (),
+    other_interventions: Sequence[Intervention] = (),
+    target: str | None = None,
+    other_target: str | None = None,
+    site: SiteRef | tuple[str, int] | None = None,
+    head: int = 0,
+    other_site: SiteRef | tuple[str, int] | None = None,
+    other_head: int | None = None,
+    matching: Matching = "index",
+    position: int | None = None,
+    top: int = 6,
+    should_stop: ShouldStop = never,
+    report: Report = silent,
+) -> TwoRunsView:
+    """Two runs side by side: A, of `model`, and B, of whatever is another.
+
+        view = compare_runs(model, "Tom gave the ball to", "Anna gave the ball to")
+        view.changed_most[0]                     # the head whose rows differ most: .site, .head, .change
+        view.maps.difference                     # of the head shown, A less B over aligned tokens
+        view.said                                # the likeliest next tokens of both
+
+        compare_runs(base, text, other_model=tuned)
+        compare_runs(model, text, other_interventions=[Scale(0.5)])
+
+    Args:
+        text: a text, a pair of texts or a conversation; a vision model's picture, by its path or "sample:NAME".
+        other_text: what B reads, `text` if None.
+        other_model: of B, `model` if None.
+        interventions, other_interventions: what is changed in either run.
+        target, other_target: what the decoder of an encoder-decoder model is made to say; it writes itself if None.
+        site, head: the head of A that is shown; the first of the first layer if `site` is None.
+        other_site, other_head: the head of B; None for the one that `matching` holds against A's.
+        matching, position, top: as in `TwoRunsRequest`.
+
+    Raises:
+        InputError: a text that its model cannot take.
+        ValueError: an intervention names a layer or head that the model does not have, or there is no such `matching`.
+        IndexError: A has no such head.
+    """
+    if matching not in get_args(Matching):
+        raise ValueError(f"Heads are matched by {' or by '.join(get_args(Matching))}, not by “{matching}”.")
+    given = RunInputs(interventions=tuple(interventions), target=target)
+    other = RunInputs(interventions=tuple(other_interventions), target=other_target)
+    a_inputs, b_model = _with_text(model, given, text), other_model or model
+    b_inputs = _with_text(b_model, other, text if other_text is None else other_text)
+    a = _run(model, a_inputs, should_stop, report)
+    b = a if b_model is model and b_inputs == a_inputs else _run(b_model, b_inputs, should_stop, report)
+    both = TwoRuns(a, b, OtherRun(inputs=b_inputs), matching, should_stop)
+    both.advance(should_stop=should_stop)
+    shown = site if site is not None else a.trace.sites[0].ref if a.trace.sites else None
+    request = TwoRunsRequest(
+        run=a.ticket,
+        site=_ref(shown),
+        head=head,
+        other=both.other,
+        other_site=_ref(other_site),
+        other_head=other_head,
+        matching=matching,
+        position=position,
+        top=top,
+    )
+    return both.view(request, should_stop)
+
+
+def _ref(site: SiteRef | tuple[str, int] | None) -> SiteRef | None:
+    return SiteRef(*site) if isinstance(site, tuple) else site
+
+
+def _with_text(model: Model, inputs: RunInputs, text: Any) -> RunInputs:
+    if model.info.family == "vision":
+        return replace(inputs, picture=str(text))
+    if isinstance(text, tuple):
+        text = Pair.of(text)
+    check_one_text(text)
+    if isinstance(text, list):
+        text = Chat.of(text)
+    if not isinstance(text, (str, Pair, Chat)):
+        raise InputError(f"Two runs are of texts, pairs or conversations, not of a {type(text).__name__}.")
+    return replace(inputs, prompt=text)
+
+
+def _run(model: Model, inputs: RunInputs, should_stop: ShouldStop, report: Report) -> CurrentRun:
+    workspace = Workspace()
+    workspace.open(model)
+    running.answer(RerunRequest(inputs=inputs, ticket=1), Context(workspace, should_stop, report))
+    assert workspace.run is not None
+    return workspace.run
+
+
+def begun(request: TwoRunsRequest, a: CurrentRun, context: Context) -> TwoRuns:
+    """A and B as far as they are compared: as they are kept, else B is opened and run now. Raises as `other_run`."""
+    kept = a.kept.get(TwoRuns)
+    if kept is not None and kept.other == request.other and kept.matching == request.matching:
+        return kept
+    del kept
+    a.kept.drop(TwoRuns)  # it holds the model of B, which may have to go before another is opened
+    if request.other is None:
+        let_go(context)
+        b = a
+    else:
+        b = other_run(request.other, a, context)
+    return a.kept.put(TwoRuns(a, b, request.other, request.matching, context.should_stop))
+
+
+def _forget(context: Context) -> None:
+    if context.workspace.run is not None:
+        context.workspace.run.kept.drop(TwoRuns)
+    let_go(context)

@@ -1,0 +1,82 @@
+"""One head's weights, whole or one row of them."""
+
+from __future__ import annotations
+
+import torch
+
+from attention_models.attention import attention
+from attention_models.attention.inputs import Part
+from attention_models.attention.numbers import copied, to_numpy
+from attention_models.attention.words import merged_mask, merged_weights
+from attention_models.forward.context import Context
+from attention_models.forward.trace import Trace
+from attention_models.protocol.arrays import read_only
+from attention_models.protocol.errors import InputError
+from attention_models.protocol.head import (
+    HeadRequest,
+    HeadView,
+    RowRequest,
+    RowView,
+    ScoresRequest,
+    ScoresView,
+    WordWeights,
+)
+from attention_models.protocol.values import SiteRef
+from attention_models.protocol.words import site_words
+from attention_models.views.first_key import first_key
+
+
+def answer(request: HeadRequest, context: Context) -> HeadView:
+    trace = context.run(request.run).trace
+    masked, x = trace.masked(request.site, request.head), trace.at(request.site, request.head)
+    weights = read_only(trace.weights(request.site, request.head))
+    return HeadView(
+        request=request,
+        weights=weights,
+        masked=None if masked is None else read_only(masked),
+        by_word=word_weights(trace, request.site, request.head) if request.words else None,
+        sinks=None if x.sinks is None else read_only(to_numpy(attention.sink_shares(x, Part([request.head]))[0, 0])),
+        first=first_key(trace, request.site, request.head, weights),
+    )
+
+
+def answer_scores(request: ScoresRequest, context: Context) -> ScoresView:
+    run = context.run(request.run)
+    if run.model.info.weights_only:
+        raise InputError(run.model.info.weights_only)
+    return scores_view(request, run.trace)
+
+
+def scores_view(request: ScoresRequest, trace: Trace) -> ScoresView:
+    """Raises IndexError where there is no such site or head."""
+    x, masked = trace.at(request.site, request.head), trace.masked(request.site, request.head)
+    part = Part([request.head])
+    raw = torch.matmul(part.take_queries(x.query).float(), part.take_keys(x.key, x.heads).float().mT)[0, 0]
+    return ScoresView(
+        request=request,
+        raw=copied(raw),
+        scaled=copied(attention.scores(x, part)[0, 0]),
+        masked=None if masked is None else read_only(masked),
+    )
+
+
+def word_weights(trace: Trace, site: SiteRef, head: int) -> WordWeights:
+    """One head's weights between the words of its texts. Raises IndexError where there is no such site or head."""
+    queries, keys = site_words(trace, trace.sites[trace.index(site)])
+    masked = trace.masked(site, head)
+    hidden = None if masked is None else merged_mask(masked, queries, keys)
+    return WordWeights(
+        weights=read_only(merged_weights(trace.weights(site, head), queries, keys)),
+        masked=read_only(hidden) if hidden is not None and hidden.any() else None,
+    )
+
+
+def answer_row(request: RowRequest, context: Context) -> RowView:
+    trace = context.run(request.run).trace
+    masked = trace.masked(request.site, request.head, [request.query])
+    return RowView(
+        request=request,
+        weights=read_only(trace.weights(request.site, request.head, [request.query])[0]),
+        masked=None if masked is None else read_only(masked[0]),
+        first=first_key(trace, request.site, request.head, None),
+    )
