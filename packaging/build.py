@@ -19,7 +19,8 @@ from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "models"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "explorer"))
 sys.path.insert(1, str(Path(__file__).resolve().parent / "linux"))
 
 import archives
@@ -91,7 +92,8 @@ def freeze(out: Path, work: Path) -> None:
 def add_licences_of_the_system(folder: Path) -> None:
     """Write those of the system's libraries in the bundle below those of the packages."""
     packages = system_libraries.system_packages(system_libraries.names_in(folder))
-    with (folder / "_internal" / "explorer" / "resources" / licences.NAME).open("a", encoding="utf-8") as file:
+    texts = folder / "_internal" / "attention_explorer" / "resources" / licences.NAME
+    with texts.open("a", encoding="utf-8") as file:
         file.write(system_libraries.licences(packages))
 
 

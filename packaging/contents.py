@@ -24,7 +24,7 @@ EXCLUDED_MODULES = (
     # imports of others that are never reached: windows of Python's own, test programs, databases, terminals
     *("tkinter", "pydoc_data", "lib2to3", "idlelib", "turtledemo", "ensurepip", "sqlite3", "readline", "curses"),
     *("torch.utils.tensorboard", "PIL._imagingtk", "PIL.ImageTk"),
-    *("PIL._avif", "PIL.AvifImagePlugin"),  # pictures are opened in the formats of models/files/pictures.py
+    *("PIL._avif", "PIL.AvifImagePlugin"),  # pictures are opened in the formats of attention_models/files/pictures.py
     *("PIL._imagingft", "PIL._imagingcms"),  # nor is text written into them, or a colour profile applied
     # Qt that is never drawn with
     *(f"PySide6.{name}" for name in ("QtQml", "QtQuick", "QtNetwork", "QtSql")),
@@ -70,8 +70,9 @@ def is_used(name: str) -> bool:
 
 
 def version() -> str:
-    """The one in explorer/version.py."""
-    found = re.search(r'__version__ = "([^"]+)"', (ROOT / "explorer" / "version.py").read_text(encoding="utf-8"))
+    """The one in attention_explorer/version.py."""
+    source = (ROOT / "explorer" / "attention_explorer" / "version.py").read_text(encoding="utf-8")
+    found = re.search(r'__version__ = "([^"]+)"', source)
     assert found is not None
     return found[1]
 
@@ -147,17 +148,15 @@ def data_files() -> list[tuple[str, str]]:
     """(file or folder, folder in the bundle)."""
     from PyInstaller.utils.hooks import collect_data_files, copy_metadata
 
-    files = [(str(ROOT / "resources"), "explorer/resources"), (str(ROOT / "LICENSE"), ".")]
-    files += [
-        (str(ROOT / "models" / "weights"), "models/weights"),
-        (str(ROOT / "models" / "samples"), "models/samples"),
-    ]
-    files += collect_data_files("explorer") + collect_data_files("models")
+    files = [(str(ROOT / "resources"), "attention_explorer/resources"), (str(ROOT / "LICENSE"), ".")]
+    models = ROOT / "models" / "attention_models"
+    files += [(str(models / name), f"attention_models/{name}") for name in ("weights", "samples")]
+    files += collect_data_files("attention_explorer") + collect_data_files("attention_models")
     for name in frozen():
         files += copy_metadata(name)
     texts = Path(made_folder()) / licences.NAME
     if texts.is_file():
-        files.append((str(texts), "explorer/resources"))
+        files.append((str(texts), "attention_explorer/resources"))
     return list(dict.fromkeys(files))
 
 
@@ -165,7 +164,7 @@ def hidden_imports() -> list[str]:
     """Modules that are imported by name: panels, answering functions, the processes of our own, and the extras."""
     from PyInstaller.utils.hooks import collect_submodules
 
-    found = collect_submodules("explorer") + collect_submodules("models")
+    found = collect_submodules("attention_explorer") + collect_submodules("attention_models")
     return [*found, "gguf", "accelerate", "sacrebleu", *collect_submodules("peft")]
 
 

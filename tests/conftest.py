@@ -43,6 +43,8 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     # Read when torch is imported. Two processes of two threads each, on two cores, take twice as long as one process.
     os.environ["OMP_NUM_THREADS"] = "1"
 
+ROOT = Path(__file__).resolve().parents[1]
+
 THREAD_GRACE_SECONDS = 2.0
 """How long a thread that was told to stop may take to end before it counts as leaked."""
 
@@ -57,6 +59,8 @@ def pytest_configure(config: pytest.Config) -> None:
     hub = tempfile.TemporaryDirectory(prefix="attention-explorer-hub-")
     os.environ["HF_HOME"] = hub.name
     config.add_cleanup(hub.cleanup)
+    # Processes that tests start find the packages of this checkout, as pytest does by `pythonpath`.
+    os.environ["PYTHONPATH"] = os.pathsep.join(str(ROOT / name) for name in ("explorer", "models"))
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -113,7 +113,7 @@ chmod +x /fake/apt-get
 run decode {python} -m attention_explorer --checkpoint story-gpt --text "Tom went" --decode 3
 run window {python} -m attention_explorer
 run tests {python} -m pytest -p no:cacheprovider tests/explorer/test_version.py
-run notebook {python} -c "import attention_explorer as explorer; explorer.open('story-gpt')"
+run notebook {python} -c "import attention_explorer as ax; ax.open('story-gpt')"
 run script sh packaging/linux/libraries.sh
 run again sh packaging/linux/libraries.sh
 run qt {python} -c "from PySide6.QtWidgets import QApplication; QApplication([])"

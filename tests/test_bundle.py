@@ -255,7 +255,7 @@ def test_it_weighs_no_more_than_it_did(folder: Path) -> None:
     sizes = {name: float(size) for size, name in re.findall(r"([\d.]+) MB  (.+)", table.stdout)}
     assert sizes.pop("together") == pytest.approx(total / 1e6, abs=0.06)
     assert sum(sizes.values()) == pytest.approx(total / 1e6, abs=0.05 * len(sizes) + 0.06)
-    assert {"torch", "transformers", "PySide6", "models"} < set(sizes)
+    assert {"torch", "transformers", "PySide6", "attention_models"} < set(sizes)
     if "ATTENTION_EXPLORER_BUNDLE" in os.environ:  # those built here are compressed in haste
         for pattern in ("*.tar.xz", "*.deb"):
             assert packed(folder, pattern).stat().st_size <= 250e6

@@ -30,7 +30,9 @@ def contents() -> ModuleType:
 def test_what_else_is_installed_stays_out(contents: ModuleType) -> None:
     excluded = set(contents.excluded_modules())
     assert {"pytest", "mypy", "hypothesis", "tkinter"} <= excluded
-    assert excluded.isdisjoint({"explorer", "models", "torch", "transformers", "numpy", "PIL", "yaml", "PySide6"})
+    assert excluded.isdisjoint(
+        {"attention_explorer", "attention_models", "torch", "transformers", "numpy", "PIL", "yaml", "PySide6"}
+    )
 
 
 def test_a_requirement_that_is_not_installed_is_refused(contents: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,12 +60,12 @@ class Without:
         return self.finder.find_spec(name, path, target) if is_there else None
 
 sys.meta_path[:] = map(Without, sys.meta_path)
-import attention_explorer as explorer, attention_models as models
-for package in (explorer, models):
+import attention_explorer, attention_models
+for package in (attention_explorer, attention_models):
     for found in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
         if not found.name.endswith("__main__"):
             importlib.import_module(found.name)
-models.run(models.open_checkpoint("story-gpt"), "Tom fell.")
+attention_explorer.run(attention_explorer.open_checkpoint("story-gpt"), "Tom fell.")
 print(*sys.modules)
 """
 

@@ -17,8 +17,8 @@ ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "resources/README.md"]
 
 _LINK = re.compile(r"\]\(([^)#]+?)(?:#[^)]*)?\)")
-_INSTALLED = "explorer/resources/"  # where an installed copy has what stands beside it in the source
-_NAMED = re.compile(r"`((?:models|explorer|resources|tests|docs|packaging)/[\w./-]*)`")
+_INSTALLED = "attention_explorer/resources/"  # where an installed copy has what stands beside it in the source
+_NAMED = re.compile(r"`((?:models|explorer|attention_explorer|resources|tests|docs|packaging)/[\w./-]*)`")
 
 
 def text_of(document: Path) -> str:
@@ -89,9 +89,11 @@ def test_every_panel_is_described(document: str) -> None:
     assert [title for title in TITLES.values() if called.get(title, title) not in rows] == []
 
 
-@pytest.mark.parametrize("folder", ["models", "resources"])
-def test_every_package_and_every_folder_of_data_is_listed(folder: str) -> None:
-    listed = {"models": ["README.md", "docs/architecture.md"], "resources": ["resources/README.md"]}[folder]
+@pytest.mark.parametrize(
+    ("folder", "listed"),
+    [("models/attention_models", ["README.md", "docs/architecture.md"]), ("resources", ["resources/README.md"])],
+)
+def test_every_package_and_every_folder_of_data_is_listed(folder: str, listed: list[str]) -> None:
     there = {path.name for path in (ROOT / folder).iterdir() if path.is_dir() and path.name != "__pycache__"}
     for document in listed:
         text = (ROOT / document).read_text("utf-8")
@@ -111,7 +113,7 @@ def keys_of_the_help() -> set[str]:
 
 def keys_of_the_window() -> set[str]:
     """Those that its source spells whole; others are counted, as Ctrl+1."""
-    sources = (path.read_text("utf-8") for path in (ROOT / "explorer/window").rglob("*.py"))
+    sources = (path.read_text("utf-8") for path in (ROOT / "explorer/attention_explorer/window").rglob("*.py"))
     keys = {key for source in sources for key in re.findall(rf'"({_KEY})"', source)}
     return {_ARROW.sub(" + arrow keys", key) for key in keys}
 

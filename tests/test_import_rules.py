@@ -23,7 +23,9 @@ def loaded_by(statement: str) -> set[str]:
     return set(done.stdout.split())
 
 
-@pytest.mark.parametrize("module", ["attention_explorer.window.window", "attention_models.protocol.request", "models"])
+@pytest.mark.parametrize(
+    "module", ["attention_explorer.window.window", "attention_models.protocol.request", "attention_models"]
+)
 def test_import_loads_no_torch(module: str) -> None:
     loaded = loaded_by(f"import {module}")
     assert module in loaded
@@ -35,7 +37,14 @@ def test_models_loads_no_qt() -> None:
         "import attention_models.engine.engine, attention_models.forward.capture, attention_models.opening.open"
     )
     assert "torch" in loaded
-    assert not any(name.split(".")[0] in ("PySide6", "shiboken6", "pyqtgraph", "explorer") for name in loaded)
+    assert not any(name.split(".")[0] in ("PySide6", "shiboken6", "pyqtgraph", "attention_explorer") for name in loaded)
+
+
+def test_the_face_loads_neither_torch_nor_qt() -> None:
+    """Nor typing, which takes longer to import than all of it."""
+    loaded = loaded_by("import attention_explorer as ax; assert {'run', 'open'} < set(dir(ax)), dir(ax)")
+    assert "attention_explorer" in loaded
+    assert loaded.isdisjoint({*HEAVY, "numpy", "PySide6", "shiboken6", "typing"})
 
 
 @pytest.mark.full  # .ci/run runs lint-imports
@@ -49,9 +58,9 @@ def test_contracts_hold() -> None:
 def modules() -> dict[str, Path]:
     """Every module of the program and its file, by dotted name."""
     files = {}
-    for package in ("explorer", "models"):
-        for path in (ROOT / package).rglob("*.py"):
-            parts = path.relative_to(ROOT).with_suffix("").parts
+    for folder in (ROOT / "explorer", ROOT / "models"):
+        for path in folder.rglob("*.py"):
+            parts = path.relative_to(folder).with_suffix("").parts
             files[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
     return files
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-WEIGHTS = ROOT / "models" / "weights"
+WEIGHTS = ROOT / "models" / "attention_models" / "weights"
 DATES = ("dates-bahdanau", "dates-bottleneck", "dates-luong")
 RECURRENT = ("recurrent-en-es-bahdanau", "recurrent-en-es-bottleneck")
 NAMES = (*DATES, "en-es", *RECURRENT, "story-bert", "story-gpt", "story-next", "vit-cifar10", "vit-quickdraw")

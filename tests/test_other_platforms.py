@@ -53,6 +53,7 @@ def test_workflow_runs_files_that_are_there():
 def test_version_has_one_source_and_a_date():
     build = (ROOT / "pyproject.toml").read_text("utf-8")
     assert 'dynamic = ["version"]' in build
-    version = re.search(r'__version__ = "([^"]+)"', (ROOT / "explorer" / "version.py").read_text("utf-8"))
+    source = (ROOT / "explorer" / "attention_explorer" / "version.py").read_text("utf-8")
+    version = re.search(r'__version__ = "([^"]+)"', source)
     assert version is not None
     assert runpy.run_path(str(PACKAGING / "linux" / "layout.py"))["release_date"](version[1])

@@ -178,7 +178,7 @@ def _fill(window: MainWindow, faults: Faults, args: argparse.Namespace, sentence
         QApplication.exit(1)  # nobody is left with an empty window
         raise
     faults.found.connect(lambda fault: window.session.dispatch(Show(Notice("error", fault))))
-    gc.freeze()  # it stays off: from now on the GUI thread alone looks for garbage (`explorer.compute.collector`)
+    gc.freeze()  # it stays off: the GUI thread alone looks for garbage (`attention_explorer.compute.collector`)
     if is_short_text(args.session or ""):
         window.first_text = args.session
     elif args.session is not None:

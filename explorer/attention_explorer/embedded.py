@@ -40,7 +40,7 @@ _shells: list[Any] = []
 """The shell that tells us of its cells."""
 
 
-def open(  # the name that a person writes: explorer.open(model, tokenizer)
+def open(  # the name that a person writes: ax.open(model, tokenizer)
     model: Any,
     tokenizer: Any = None,
     text: str | tuple[str, str] | Sequence[str | tuple[str, str]] = "",
@@ -58,16 +58,16 @@ def open(  # the name that a person writes: explorer.open(model, tokenizer)
 
     Args:
         model: a checkpoint (a shipped name or a folder), or a torch module: one of transformers, or one of your own
-            whose attention is torch's `scaled_dot_product_attention`, `nn.MultiheadAttention` or `models.attend`.
+            whose attention is torch's `scaled_dot_product_attention`, `nn.MultiheadAttention` or `ax.attend`.
             While the window is open the module is in eval mode and runs in the window's thread; closing gives it back
             as it was.
         tokenizer: for a module: one of transformers or tokenizers, an object with `encode` and `decode`, or a pair of
             such functions.
         text: what to run first: a text, a pair of texts ("first", "second"), or a list of such, which run together.
-        name, family, forward, context, vocabulary: for a module of your own, see `models.adopt`.
+        name, family, forward, context, vocabulary: for a module of your own, see `ax.adopt`.
 
     Raises:
-        models.protocol.errors.CheckpointError: nothing of the module could be shown; the sentence says why.
+        attention_models.protocol.errors.CheckpointError: nothing of the module could be shown; the sentence says why.
         TypeError: a module without a tokenizer, or a checkpoint with what only a module needs.
         InputError: a text that is longer than the window takes, more texts than run at once, or something else.
         DisplayError: there is no display, Qt lacks a library, or this is not the main thread; the sentence says which.
@@ -83,7 +83,7 @@ def open(  # the name that a person writes: explorer.open(model, tokenizer)
             document = replace(document, text=first or document.text, second=second)
     else:
         if tokenizer is None:
-            raise TypeError("A module needs a tokenizer beside it: explorer.open(model, tokenizer).")
+            raise TypeError("A module needs a tokenizer beside it: ax.open(model, tokenizer).")
         from attention_models import adopt
 
         adopted = adopt(
@@ -133,7 +133,7 @@ def _document(text: object) -> Document:
 def _check_window() -> None:
     """Raise DisplayError where Qt would abort the process, and with it all that a notebook holds."""
     if threading.current_thread() is not threading.main_thread():
-        raise DisplayError("A window opens from the main thread alone. Call explorer.open there.")
+        raise DisplayError("A window opens from the main thread alone. Call ax.open there.")
     application = QCoreApplication.instance()
     if application is None:
         check_display()

@@ -1,4 +1,4 @@
-"""Where the program's data lies: beside the package in a source tree, inside it when installed."""
+"""Where the program's data lies: at the root of a source tree, inside the package when installed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _HERE = Path(__file__).parent
 
 def resource(name: str) -> Path:
     """A file in `resources/`. Raises FileNotFoundError, naming both places looked in."""
-    places = (_HERE / "resources" / name, _HERE.parent / "resources" / name)
+    places = (_HERE / "resources" / name, _HERE.parents[1] / "resources" / name)
     for place in places:
         if place.exists():
             return place

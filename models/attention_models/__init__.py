@@ -1,21 +1,24 @@
 """The mathematics of Attention Explorer: runs transformers and answers questions about their attention. No Qt.
 
-    from attention_models import Mask, Scale, open_checkpoint, run
+A person's program takes its names from `attention_explorer`, which has all of them and the window:
 
-    model = open_checkpoint("story-gpt")              # a shipped name or a folder
-    trace = run(model, "Tom and Anna went to the park. Anna gave the ball to")
-    trace.weights(trace.sites[5], head=5)[-1]         # what the last token attends to, (keys,)
-    run(model, "Tom and Anna", interventions=[Scale(0.5), Mask("window", window=8)])
+    import attention_explorer as ax
 
-The names are loaded on first use, so that `models.protocol.request` can be imported without torch.
+    model = ax.open_checkpoint("story-gpt")
+    ax.run(model, "Tom and Anna", interventions=[ax.Scale(0.5), ax.Mask("window", window=8)])
+
+The names are loaded on first use, so that `attention_models.protocol.request` can be imported without torch.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+
+TYPE_CHECKING = False  # typing's own would take as long to import as all else here
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from attention_models.corpus.corpus import read_corpus as read_corpus
     from attention_models.decoding.decode import decode as decode
     from attention_models.effects.attribution import logit_attribution as logit_attribution
@@ -81,18 +84,46 @@ _HOMES = {
 }
 
 __all__ = [
-    *("Adapter", "Batch", "Chat", "HeadQuestion", "Mask", "Model", "Pair", "Positions", "Scale", "Skip", "Trace"),
-    *("adopt", "as_pytorch", "attend", "compare_runs", "decode", "explanations", "head_effects", "head_roles"),
-    *("load_weights", "logit_attribution", "logit_lens", "open_checkpoint", "other_weights", "patch", "read_corpus"),
-    *("run", "save_weights", "which_heads", "word_in_context"),
+    "Adapter",
+    "Batch",
+    "Chat",
+    "HeadQuestion",
+    "Mask",
+    "Model",
+    "Pair",
+    "Positions",
+    "Scale",
+    "Skip",
+    "Trace",
+    "adopt",
+    "as_pytorch",
+    "attend",
+    "compare_runs",
+    "decode",
+    "explanations",
+    "head_effects",
+    "head_roles",
+    "load_weights",
+    "logit_attribution",
+    "logit_lens",
+    "open_checkpoint",
+    "other_weights",
+    "patch",
+    "read_corpus",
+    "run",
+    "save_weights",
+    "which_heads",
+    "word_in_context",
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
-    raise AttributeError(f"module 'models' has no attribute {name!r}")
+if not TYPE_CHECKING:  # so that editors and mypy point out a name that is not there
+
+    def __getattr__(name: str) -> Any:
+        if name in _HOMES:
+            return getattr(import_module(_HOMES[name]), name)
+        raise AttributeError(f"module 'attention_models' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted({*globals(), *__all__})

@@ -33,7 +33,7 @@ _COMPILED_WHEN_USED = ("modeling_", "image_processing_", "generation_")
 
 
 def _families_shipped() -> set[str]:
-    configs = Path(__file__).resolve().parents[2].glob("models/weights/*/config.json")
+    configs = Path(__file__).resolve().parents[2].glob("models/attention_models/weights/*/config.json")
     return {json.loads(path.read_text(encoding="utf-8"))["model_type"] for path in configs}
 
 

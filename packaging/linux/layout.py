@@ -67,7 +67,8 @@ def release_date(version: str) -> str:
 def man_page(version: str) -> str:
     """The manual in roff; its options are what the program itself prints for --help."""
     command = [sys.executable, "-m", "attention_explorer", "--help"]
-    environment = {**os.environ, "COLUMNS": "78", "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"}
+    packages = os.pathsep.join(str(ROOT / name) for name in ("explorer", "models"))
+    environment = {**os.environ, "COLUMNS": "78", "PYTHONPATH": packages, "PYTHONUTF8": "1"}
     done = subprocess.run(command, check=True, capture_output=True, encoding="utf-8", env=environment, cwd=ROOT)
     options = done.stdout.partition("positional arguments:")[2].strip("\n")
     shown = "\n".join("\\&" + line.replace("\\", "\\e").replace("-", "\\-") for line in options.splitlines())

@@ -207,7 +207,7 @@ def time_first_paint(times: int) -> None:
         sheet.write_text(stylesheet(LIGHT), encoding="utf-8")
         environment = {
             **os.environ,
-            "PYTHONPATH": str(ROOT),
+            "PYTHONPATH": os.pathsep.join(str(ROOT / name) for name in ("explorer", "models")),
             "PYTHONDONTWRITEBYTECODE": "",
             "PYTHONPYCACHEPREFIX": str(Path(folder) / "compiled"),
             "ATTENTION_EXPLORER_HOME": folder,

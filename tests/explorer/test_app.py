@@ -27,8 +27,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def run(*arguments: str, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    """`python -m attention_explorer` in `folder`, with this source tree found as an installed one would be."""
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "QT_QPA_PLATFORM": "offscreen"}
+    """`python -m attention_explorer` in `folder`, as a person runs it who has installed it."""
+    environment = os.environ | {"QT_QPA_PLATFORM": "offscreen"}
     command = [sys.executable, "-m", "attention_explorer", *arguments]
     return subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=120

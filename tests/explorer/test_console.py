@@ -14,7 +14,6 @@ import pytest
 from attention_explorer.app import main
 from tests.harness.program import heed_signals
 
-ROOT = Path(__file__).resolve().parents[2]
 WRITES = ("--checkpoint", "en-es", "--text", "Good morning.", "--decode", "9")  # Buenos días.
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals and device files are those of POSIX")
@@ -25,7 +24,7 @@ def command(*arguments: str) -> list[str]:
 
 
 def environment(**more: str) -> dict[str, str]:
-    return os.environ | {"PYTHONPATH": str(ROOT), "QT_QPA_PLATFORM": "offscreen"} | more
+    return os.environ | {"QT_QPA_PLATFORM": "offscreen"} | more
 
 
 def started(folder: Path, *arguments: str) -> subprocess.Popen[str]:
@@ -107,7 +106,8 @@ def test_half_a_file_is_taken_away(tmp_path, name):
 @posix
 def test_a_command_that_was_started_to_ignore_a_signal_does(tmp_path):
     """As nohup does with the signal of a terminal that closes."""
-    program = "import os, signal; from attention_explorer import console\nprint(console.run(lambda: os.kill(os.getpid(), 1) or 0))"
+    program = "import os, signal; from attention_explorer import console\n"
+    program += "print(console.run(lambda: os.kill(os.getpid(), 1) or 0))"
     done = subprocess.run(
         [sys.executable, "-c", f"import signal; signal.signal(1, signal.SIG_IGN)\n{program}"],
         env=environment(),

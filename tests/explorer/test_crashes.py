@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from PySide6.QtWidgets import QWidget
@@ -14,15 +13,11 @@ from PySide6.QtWidgets import QWidget
 from attention_explorer import crashes, owners
 from attention_explorer.window.crash_dialog import tell_of_crashes
 
-ROOT = Path(__file__).resolve().parents[2]
 FALLS = "import ctypes\nfrom attention_explorer import crashes\nwith crashes.watched():\n    {}"
 
 
 def run(what: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(
-        [sys.executable, "-c", FALLS.format(what)], env=environment, capture_output=True, text=True, check=False
-    )
+    return subprocess.run([sys.executable, "-c", FALLS.format(what)], capture_output=True, text=True, check=False)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="it ends by no signal there")

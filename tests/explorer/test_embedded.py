@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-import attention_explorer as explorer
+import attention_explorer as ax
 from attention_explorer import embedded
 from attention_explorer.compute.collector import GarbageCollector
 from attention_explorer.compute.turns import Turns
@@ -58,7 +58,7 @@ def home(tmp_path, monkeypatch):
 
 def test_a_module_is_shown_and_given_back(qtbot, home, closing):
     module = Writer().train()
-    window = explorer.open(module, CHARACTERS, "Tom went", name="mine", context=64)
+    window = ax.open(module, CHARACTERS, "Tom went", name="mine", context=64)
     closing.append(window)
     results = settle(qtbot, window, borrowed=True)
     assert window.session.state.notice is None
@@ -78,7 +78,7 @@ def test_a_module_is_shown_and_given_back(qtbot, home, closing):
 
 
 def test_one_goes_to_a_shipped_checkpoint_and_back(qtbot, home, closing):
-    window = explorer.open(Writer(), CHARACTERS, "Tom went", name="mine")
+    window = ax.open(Writer(), CHARACTERS, "Tom went", name="mine")
     closing.append(window)
     settle(qtbot, window, borrowed=True)
     window.session.dispatch(OpenCheckpoint("dates-luong"))
@@ -90,7 +90,7 @@ def test_one_goes_to_a_shipped_checkpoint_and_back(qtbot, home, closing):
 
 
 def test_a_checkpoint_by_name(qtbot, home, closing):
-    window = explorer.open("dates-luong")
+    window = ax.open("dates-luong")
     closing.append(window)
     loaded = settle(qtbot, window, borrowed=False).loaded
     assert loaded is not None
@@ -100,13 +100,13 @@ def test_a_checkpoint_by_name(qtbot, home, closing):
 
 
 def test_several_texts_and_a_pair(qtbot, home, closing):
-    window = explorer.open("story-gpt", text=["Tom went", "A cat sat"])
+    window = ax.open("story-gpt", text=["Tom went", "A cat sat"])
     closing.append(window)
     results = settle(qtbot, window, borrowed=False)
     assert results.ran is not None
     assert results.ran.inputs.prompt == Batch(("Tom went", "A cat sat"))
     window.close()
-    pairs = explorer.open("story-next", text=("Tom fell.", "He cried."))
+    pairs = ax.open("story-next", text=("Tom fell.", "He cried."))
     closing.append(pairs)
     ran = settle(qtbot, pairs, borrowed=False).ran
     assert ran is not None
@@ -128,18 +128,18 @@ def test_several_texts_and_a_pair(qtbot, home, closing):
 )
 def test_a_text_that_the_window_does_not_take(qtbot, home, text, words):
     with pytest.raises(InputError, match=words):
-        explorer.open("story-gpt", text=text)
+        ax.open("story-gpt", text=text)
     assert not embedded._windows
 
 
 def test_what_can_not_be_shown_opens_no_window(qtbot, home):
     before = set(embedded._windows)
     with pytest.raises(CheckpointError, match="no attention was seen"):
-        explorer.open(Blind(), CHARACTERS)
+        ax.open(Blind(), CHARACTERS)
     with pytest.raises(TypeError, match="needs a tokenizer"):
-        explorer.open(Blind())
+        ax.open(Blind())
     with pytest.raises(TypeError, match="brings its own tokenizer"):
-        explorer.open("story-gpt", CHARACTERS)
+        ax.open("story-gpt", CHARACTERS)
     assert embedded._windows == before
 
 
@@ -185,7 +185,7 @@ def test_python_looks_for_garbage_while_a_cell_runs(qapp, monkeypatch):
 
 SCRIPT = """
 from PySide6.QtCore import QTimer
-import attention_explorer as explorer
+import attention_explorer as ax
 from attention_explorer import embedded
 from tests.explorer.real_window import destroy, look_put_back
 from tests.models.own_modules import CHARACTERS, Writer
@@ -204,7 +204,7 @@ def run():
     timer.start(50)
     return made()
 QApplication.exec = run
-explorer.open(Writer(), CHARACTERS, "Tom went")
+ax.open(Writer(), CHARACTERS, "Tom went")
 print("closed")
 """
 
@@ -217,14 +217,14 @@ def test_a_script_waits_until_the_window_is_closed(home):
 
 UNSHOWN = """
 import sys, threading
-import attention_explorer as explorer
+import attention_explorer as ax
 from attention_models.protocol.errors import DisplayError
 from tests.models.own_modules import CHARACTERS, Writer
 
 def tried():
     module = Writer().train()
     try:
-        explorer.open(module, CHARACTERS, "Tom went")
+        ax.open(module, CHARACTERS, "Tom went")
     except DisplayError as error:
         print(error)
     assert all(child.training for child in module.modules())

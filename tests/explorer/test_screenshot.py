@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -31,7 +30,6 @@ from tests.explorer.widgets.pictures import rgb
 
 pytestmark = pytest.mark.x
 
-ROOT = Path(__file__).resolve().parents[2]
 WIDTH, HEIGHT = 1280, 800
 
 
@@ -47,10 +45,7 @@ def taken(tmp_path_factory: pytest.TempPathFactory, theme: str) -> np.ndarray:
     path = tmp_path_factory.mktemp(theme) / "window.png"
     options = ["--png", str(path), "--size", f"{WIDTH}x{HEIGHT}", "--theme", theme]
     program = f"from attention_explorer.app import main; raise SystemExit(main({options!r}))"
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False, timeout=120
-    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     return pixels_of(QImage(str(path)))

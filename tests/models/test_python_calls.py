@@ -89,9 +89,3 @@ def test_a_trace_says_in_a_line_what_it_is(story_gpt: Model, tiny_model: TinyMod
     assert repr(trace) == "<Trace of story-gpt: 9 tokens, 8 attention sites, with logits>"
     assert "tokens read, " in repr(run(tiny_model("t5"), TEXTS[0]))
     assert "no logits" in repr(run(tiny_model("bert_bare"), TEXTS[0]))
-
-
-@pytest.mark.parametrize("package", ["models", "explorer"])
-def test_types_are_there_for_other_programs(package: str) -> None:
-    """PEP 561; `tests/test_packaging.py` looks for the file in the wheel."""
-    assert (Path(models.__file__).parents[1] / package / "py.typed").is_file()

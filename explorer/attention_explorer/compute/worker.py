@@ -21,7 +21,7 @@ PROGRESS_SECONDS = 0.05
 
 
 class EngineLike(Protocol):
-    """What answers requests: `models.engine.engine.Engine`, or anything that behaves like it."""
+    """What answers requests: `attention_models.engine.engine.Engine`, or anything that behaves like it."""
 
     def run(
         self,
@@ -36,7 +36,7 @@ class EngineLike(Protocol):
 def open_engine(adopted: Sequence[object] = ()) -> EngineLike:
     """The real engine. Imported here, in the worker's thread, because torch takes seconds to import.
 
-    `adopted` are models from `models.adopt`, to be opened by their references.
+    `adopted` are models from `ax.adopt`, to be opened by their references.
     """
     with quiet_import():
         from attention_models.engine.engine import Engine

@@ -43,7 +43,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])[”\"*)]*\s+|\n\s*\n|\n- ")
 
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A figure of what is on screen. What is not named is what is selected. See `models.protocol.facts.Fact`."""
+    """A figure of what is on screen. What is not named is selected. See `attention_models.protocol.facts.Fact`."""
 
     kind: FactKind
     stack: Literal["decoder", "encoder", "cross"] | None = None

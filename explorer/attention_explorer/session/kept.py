@@ -56,7 +56,7 @@ class KeptState:
     name: str = ""
     screen: Screen = Screen()
     placement: Placement = DEFAULT_PLACEMENT
-    files: Mapping[str, str] = field(default_factory=dict)  # of its checkpoint: see `models.files.fingerprint`
+    files: Mapping[str, str] = field(default_factory=dict)  # its checkpoint's: `attention_models.files.fingerprint`
     picture_hash: str = ""  # SHA-256 of its picture's file, in hexadecimal; "" where it has none or that is not known
     b: WhatWasRead | None = None  # of its state B, where that is known
     extra: Extra = ()

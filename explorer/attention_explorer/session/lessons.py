@@ -1,7 +1,8 @@
 """Lessons: steps that each put something on screen, say what it is, ask, and check it on the live model. Pure.
 
 A lesson is data: TOML, with text in Markdown. It can only set what a person could set in the window: it names no code,
-and no place outside itself. Whatever it says in figures is computed when it is shown (`models.lessons.facts`).
+and no place outside itself. Whatever it says in figures is computed when it is shown
+(`attention_models.lessons.facts`).
 """
 
 from __future__ import annotations

@@ -9,10 +9,10 @@ For one head, with query q_i, key k_j, value v_j (row vectors):
              Z_i = sum_j exp(s_ij) [+ exp(sink)]
     output   o_i = sum_j w_ij v_j
 
-Any part of the weights is computed from the kept inputs when somebody looks at it. Outputs (`models.attention.output`)
-of up to `EXACT_KEYS` keys are computed in the order of transformers' eager attention and equal it bit for bit; longer
-ones go through torch's fused kernel, which never builds the weights and agrees to rounding (but on devices in
-`UNTRUSTED`).
+Any part of the weights is computed from the kept inputs when somebody looks at it. Outputs
+(`attention_models.attention.output`) of up to `EXACT_KEYS` keys are computed in the order of transformers' eager
+attention and equal it bit for bit; longer ones go through torch's fused kernel, which never builds the weights and
+agrees to rounding (but on devices in `UNTRUSTED`).
 """
 
 from __future__ import annotations

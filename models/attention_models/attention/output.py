@@ -1,4 +1,4 @@
-"""What attention hands on: each head's mix of values, from the weights of `models.attention.attention`."""
+"""What attention hands on: each head's mix of values, from the weights of `attention_models.attention.attention`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from attention_models.attention.inputs import WHOLE, AttentionInputs, Part
 from attention_models.attention.masks import GROUP, RowMask
 from attention_models.protocol.values import is_long
 
-# Bound here: while a borrowed module runs, the name in F is answered by `models.forward.adopted`, which asks us.
+# Bound here: while a borrowed module runs, the name in F is answered by `attention_models.forward.adopted`, which asks
+# us.
 _fused = F.scaled_dot_product_attention
 
 # Weights held at once of a short text, a few heads at a time, and of a long one, a few rows at a time.

@@ -3,8 +3,8 @@
 At level L a pixel pools 2^L x 2^L weights and a tile has `TILE` x `TILE` pixels. The softmax of a row runs over all of
 its keys, a tile holds some of them: so each row's largest score m_i and the sum Z_i of exp(s_ij - m_i) are computed
 once, streamed over blocks of rows, and kept (two floats a row). Any weight is then exp(s_ij - m_i) / Z_i: the softmax
-of whole rows to float32's rounding, about 1e-6 for scores of 10 (`models.attention.rounding`). With rows scaled, each
-is divided by the largest weight of its row, which needs no Z_i.
+of whole rows to float32's rounding, about 1e-6 for scores of 10 (`attention_models.attention.rounding`). With rows
+scaled, each is divided by the largest weight of its row, which needs no Z_i.
 """
 
 from __future__ import annotations

@@ -102,12 +102,12 @@ def read_corpus(
     """Run every text of a file, and gather what the heads do.
 
     Args:
-        path: .txt (a text a line), .csv, .tsv or .jsonl; see `models.files.text_stream.TextStream`. Second texts are
-            read as pairs by models that read pairs, and said by the decoder of translators.
+        path: .txt (a text a line), .csv, .tsv or .jsonl; see `attention_models.files.text_stream.TextStream`. Second
+            texts are read as pairs by models that read pairs, and said by the decoder of translators.
         attends_to: list where each head attends most to it: the name of a pattern ("induction", "next", ...), or
             "word:the" for tokens that are drawn as "the".
         rows_of: gather the rows of tokens that are drawn so.
-        interventions: what to change in every run (`models.protocol.interventions`).
+        interventions: what to change in every run (`attention_models.protocol.interventions`).
         should_stop: polled between layers.
         report: told how much of the file is read.
 

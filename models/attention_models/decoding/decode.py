@@ -4,7 +4,7 @@
         print(step.text)
 
 Greedy and beam search write the same tokens as transformers' `generate` with the same settings (tested), by the rules
-that the checkpoint brings along too (`models.decoding.own_rules`). Sampling takes
+that the checkpoint brings along too (`attention_models.decoding.own_rules`). Sampling takes
 one uniform number a step from a generator seeded with (seed, step), and sample i > 0 of several from one seeded with
 (seed, step, i), so that a step draws the same token whenever one comes back to it, alone or beside others.
 """
@@ -95,8 +95,8 @@ def decode(
 
     Arguments as in `DecodeSettings`; `top` is how many candidates each step lists. With `samples` above 1, so many
     texts are written side by side, beginning with the one numbered `sample`. `interventions` act at every step
-    (`models.protocol.interventions`). Ends early where the model ends the text. The context's end stops it too: the
-    last step then has `ended` False.
+    (`attention_models.protocol.interventions`). Ends early where the model ends the text. The context's end stops it
+    too: the last step then has `ended` False.
 
     Raises:
         ValueError: a setting out of range, or several samples where nothing is drawn.

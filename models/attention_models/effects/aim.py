@@ -110,7 +110,7 @@ def of_logits(logits: Tensor, aim: Settled) -> Tensor:
 
 
 def losses_of(logits: Tensor, wanted: Mapping[int, int]) -> Tensor:
-    """The mean cross-entropy of each text's next tokens, (texts,) float64: `models.views.comparison.loss`.
+    """The mean cross-entropy of each text's next tokens, (texts,) float64: `attention_models.views.comparison.loss`.
 
     `logits` are (texts, tokens, vocabulary); `wanted` the id after each position that has one.
     """

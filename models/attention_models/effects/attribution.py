@@ -64,7 +64,7 @@ def logit_attribution(
         parts = logit_attribution(model, "Tom and Anna went to the park. Anna gave the ball to", target=" Tom")
         parts.sites[5].heads        # (heads,) float64: what each head of layer 5 adds to the logit
 
-    Arguments as in `models.head_effects`.
+    Arguments as in `ax.head_effects`.
 
     Raises:
         InputError: a write of this model does not add to its logits; the sentence says why.

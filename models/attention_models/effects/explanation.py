@@ -53,7 +53,7 @@ def explanations(
         view.of("integrated")       # (tokens,) float64, which sum to view.aim.value - view.baseline
         view.correlations           # of every two, Spearman's
 
-    Arguments as in `models.head_effects`.
+    Arguments as in `ax.head_effects`.
 
     Raises:
         InputError: the model says nothing there, has two stacks, or takes no gradients in its number format.

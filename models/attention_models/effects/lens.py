@@ -73,7 +73,7 @@ def logit_lens(
     lens.target_rank[:, lens.position]     # where the model's own answer ranks there
 
     Args:
-        position: what `lens.position` is; None as in `models.head_effects`.
+        position: what `lens.position` is; None as in `ax.head_effects`.
         written: what the decoder of an encoder-decoder model has written.
     """
     trace = run_alone(model, text, target=written, interventions=interventions)

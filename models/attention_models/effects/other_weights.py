@@ -96,9 +96,9 @@ def other_weights(
     Args:
         scope: "head", "layer" (all heads of the site) or "stack" (all heads of all sites like it).
         epsilon: how far the answer may move, in total variation distance.
-        position: where the answer is read; None as in `models.forward.predictions.answering_position`.
+        position: where the answer is read; None as in `attention_models.forward.predictions.answering_position`.
 
-    Other arguments as in `models.head_effects`.
+    Other arguments as in `ax.head_effects`.
 
     Raises:
         InputError: the model takes no gradients in its number format, gives no distribution, or as in `head_effects`.

@@ -88,10 +88,10 @@ def patch(
         view.shares                 # 0 as in the first run, 1 as in the other
 
     Args:
-        kind: what is copied (`models.protocol.patching.Patched`).
+        kind: what is copied (`attention_models.protocol.patching.Patched`).
         align: which token stands for which where the texts are not of one length.
 
-    Other arguments as in `models.head_effects`.
+    Other arguments as in `ax.head_effects`.
 
     Raises:
         InputError: the texts are of different length and `align` does not say what to do, or as in `head_effects`.

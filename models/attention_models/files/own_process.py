@@ -14,7 +14,8 @@ from pathlib import Path
 
 _PROGRAM = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from importlib import import_module; "
-    "from attention_models.files.own_process import end_with_input; end_with_input(); import_module(sys.argv[2]).serve()"
+    "from attention_models.files.own_process import end_with_input; "
+    "end_with_input(); import_module(sys.argv[2]).serve()"
 )
 
 LAST_SECONDS = 2.0

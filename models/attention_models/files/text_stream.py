@@ -21,7 +21,7 @@ SUFFIXES = (".txt", ".csv", ".tsv", ".jsonl", ".ndjson")
 """Of files of texts; a file of any other name is read as lines."""
 
 CONLLU = (".conllu", ".conll")
-"""Of files of sentences with their dependency edges, which `models.roles.probe` reads."""
+"""Of files of sentences with their dependency edges, which `attention_models.roles.probe` reads."""
 
 LONGEST_LINE = 100_000
 """Characters; a line that is longer is no text that a model reads at once."""

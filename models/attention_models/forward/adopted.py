@@ -1,7 +1,7 @@
 """Models that a person has as Python objects, made visible without a checkpoint.
 
-    import attention_explorer as explorer
-    explorer.open(model, tokenizer)
+    import attention_explorer as ax
+    ax.open(model, tokenizer)
 
 Three kinds of module can be looked into:
 
@@ -361,7 +361,7 @@ def adopt(
 
     Args:
         module: a model of transformers, or any module of which the introduction of this file speaks.
-        tokenizer: what `models.text.plain_tokenizer.as_tokenizer` takes.
+        tokenizer: what `attention_models.text.plain_tokenizer.as_tokenizer` takes.
         name: what to call it; its class's name if empty.
         family: of a plain module: "causal" continues a text, "masked" fills in masks, "encoder" gives no logits.
         forward: of a plain module: from ids, (1, tokens), to logits, (1, tokens, vocabulary); the module itself if

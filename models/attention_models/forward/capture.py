@@ -87,7 +87,7 @@ class Recorder:
         return x
 
     def mix(self, x: AttentionInputs) -> Tensor:
-        """What the module that was kept last goes on with: `models.attention.output.output`, and edits of it."""
+        """What the module kept last goes on with: `attention_models.attention.output.output`, and edits of it."""
         out = mixing.output(x)
         for edit in self.mix_edits:
             out = edit(self.sites[-1], x, out)

@@ -1,4 +1,4 @@
-"""What the parts of a model give on average: over all positions of a few texts (`models.forward.mean_texts`)."""
+"""What the parts of a model give on average over all positions of texts (`attention_models.forward.mean_texts`)."""
 
 from __future__ import annotations
 

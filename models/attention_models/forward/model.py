@@ -92,10 +92,10 @@ class Model:
         self._labels: dict[int, str] = {}
         self._rendered: tuple[Chat, Rendered] | None = None
         self.adapter: MergedAdapter | None = None  # that is merged into the weights
-        self.position_scheme: object | None = None  # recognised once: see `models.forward.position_schemes`
-        self.readout: object | None = None  # found once: see `models.dataflow.readout`
-        self.sublayers: object | None = None  # found once: see `models.forward.sublayers`
-        self.means: dict[bool, Any] = {}  # by whether an adapter is off: see `models.forward.means`
+        self.position_scheme: object | None = None  # recognised once: see `attention_models.forward.position_schemes`
+        self.readout: object | None = None  # found once: see `attention_models.dataflow.readout`
+        self.sublayers: object | None = None  # found once: see `attention_models.forward.sublayers`
+        self.means: dict[bool, Any] = {}  # by whether an adapter is off: see `attention_models.forward.means`
         # tokens that stand for no text; a mask or an unknown word does stand for some
         self._hidden_ids = frozenset(getattr(tokenizer, "all_special_ids", ())) - named
         self._dynamic = _dynamic_rotations(module)
@@ -173,7 +173,7 @@ class Model:
 
     @property
     def dtype_name(self) -> str:
-        """ "float32": one of `models.protocol.values.UNIT_ROUNDOFFS`."""
+        """ "float32": one of `attention_models.protocol.values.UNIT_ROUNDOFFS`."""
         return str(self.dtype).removeprefix("torch.")
 
     @property

@@ -31,7 +31,7 @@ class Origin:
 def origin_of(
     model: Model, given: Any, target: str | list[int] | None, encoded: Encoded, batch: Batch | None = None
 ) -> Origin:
-    """The origin of a run of `model` on `given`, as in `models.run`, which became `encoded`; it may be of a `batch`."""
+    """The origin of a run of `model` on `given`, as in `ax.run`, which became `encoded`; it may be of a `batch`."""
     turns: tuple[Turn, ...] = ()
     text = second = picture = None
     if model.info.family == "vision":

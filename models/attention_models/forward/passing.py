@@ -67,7 +67,7 @@ def run_passing(
     should_stop: ShouldStop = never,
     interventions: tuple[Intervention, ...] = (),
 ) -> None:
-    """Run texts that share their inputs (`models.forward.batches.joined`), or one alone.
+    """Run texts that share their inputs (`attention_models.forward.batches.joined`), or one alone.
 
     Raises:
         InputError: an intervention does not fit the model or these texts.

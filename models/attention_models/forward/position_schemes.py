@@ -56,7 +56,7 @@ class Scheme:
 
     @contextmanager
     def off(self, inputs: Inputs) -> Iterator[Inputs]:
-        """The inputs to run with, while positions are off. A bias is dropped in `models.attention.edits`."""
+        """The inputs to run with, while positions are off. A bias is dropped in `attention_models.attention.edits`."""
         yield inputs
 
     def shifted(self, model: Model, inputs: Inputs, by: int, past: int) -> Inputs:

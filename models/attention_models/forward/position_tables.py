@@ -28,7 +28,7 @@ _LAYOUTS: tuple[tuple[waves.Layout, str], ...] = (
 
 
 class Model(Protocol):
-    """What is asked here of a `models.forward.model.Model`, which reads each text with the help of this file."""
+    """What is asked of an `attention_models.forward.model.Model`, which reads each text with the help of this file."""
 
     module: nn.Module
     config: Any

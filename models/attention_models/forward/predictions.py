@@ -54,7 +54,8 @@ def predict(
     there is among them.
 
     Raises:
-        ExplorerError: the model has no output head, or one that tells classes apart (see `models.views.classes`).
+        ExplorerError: the model has no output head, or one that tells classes apart (see
+            `attention_models.views.classes`).
         IndexError: no such position.
     """
     if not trace.has_logits:

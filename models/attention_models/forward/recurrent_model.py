@@ -111,7 +111,7 @@ class RecurrentRun:
 
 
 def open_recurrent(folder: Path, raw: dict[str, Any], reference: str) -> RecurrentModel:
-    """Open a checkpoint that `models.training.recurrent` wrote; `raw` is its config.json.
+    """Open a checkpoint that `attention_models.training.recurrent` wrote; `raw` is its config.json.
 
     Raises:
         CheckpointError: config, weights and tokenizer do not make a whole.

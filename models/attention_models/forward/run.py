@@ -70,7 +70,7 @@ def run(
         target: what the decoder of an encoder-decoder model has written so far, after its start token; of several
             texts one for all, or a list with one for each.
         padding: where several texts are filled up to the length of the longest, "right" or "left".
-        interventions: what to change (`models.protocol.interventions`); without any the model runs as it is.
+        interventions: what to change (`attention_models.protocol.interventions`); without any the model runs as it is.
         should_stop: polled between blocks.
 
     Returns:

@@ -5,10 +5,10 @@ other is what a sublayer contributes, and the module that returned it is the one
 most families, a norm where one stands on what is written (Gemma 2), the mixture where there are experts. What was made
 of an attention layer's values is attention, all else the feed-forward network. No family is known by its name.
 
-Why it is not built on `models.dataflow`, which reads the same sums: that package lies above this one and runs models
-through it; it keeps calls of modules without children alone, where a part to switch off is any module (a mixture of
-experts); and its whole graph takes half as long again (story-gpt: 36 ms of processor time against 24), which the first
-run with a part off would wait for.
+Why it is not built on `attention_models.dataflow`, which reads the same sums: that package lies above this one and runs
+models through it; it keeps calls of modules without children alone, where a part to switch off is any module (a mixture
+of experts); and its whole graph takes half as long again (story-gpt: 36 ms of processor time against 24), which the
+first run with a part off would wait for.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def _opened(request: LoadRequest, context: Context) -> Model:
     if reference.startswith(HANDED_OVER):
         raise CheckpointError(
             f"{reference.removeprefix(HANDED_OVER)} was an object of a Python program, and is not here. "
-            "Call explorer.open there again, or open a checkpoint."
+            "Call ax.open there again, or open a checkpoint."
         )
     examination = TRIED.take()
     if examination is None or not examination.holds_for(reference):

@@ -1,6 +1,6 @@
 """Reads all that a checkpoint's files say, down to its tokenizer, with libraries that trust what they read.
 
-`models.opening.trial_process` has it done in a process that can be ended.
+`attention_models.opening.trial_process` has it done in a process that can be ended.
 """
 
 from __future__ import annotations

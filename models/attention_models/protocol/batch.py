@@ -70,7 +70,7 @@ class Batch:
 
 
 def is_batch(given: object) -> bool:
-    """Whether `given`, as in `models.run`, is a list of texts, pairs or conversations, and not one of them or ids."""
+    """Whether `given`, as in `ax.run`, is a list of texts, pairs or conversations, and not one of them or ids."""
     return isinstance(given, list) and bool(given) and isinstance(given[0], (str, tuple, Pair, Chat, list))
 
 

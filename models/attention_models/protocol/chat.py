@@ -1,6 +1,7 @@
 """Conversations and pairs of texts, as plain values. No torch.
 
-A model that was trained to converse comes with a template, which makes one text of the turns (`models.text.templates`).
+A model that was trained to converse comes with a template, which makes one text of the turns
+(`attention_models.text.templates`).
 """
 
 from __future__ import annotations

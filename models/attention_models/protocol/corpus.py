@@ -30,8 +30,8 @@ class CorpusQuestion:
     """What is looked for in the texts beside the means.
 
     Attributes:
-        attends_to: where heads attend to it most is listed: the name of a pattern of `models.protocol.roles`, or
-            "word:the" for a token that is drawn so.
+        attends_to: where heads attend to it most is listed: the name of a pattern of `attention_models.protocol.roles`,
+            or "word:the" for a token that is drawn so.
         rows_of: the rows of tokens that are drawn so are gathered, to be compared; "" for none.
     """
 

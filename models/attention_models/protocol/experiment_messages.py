@@ -1,7 +1,7 @@
 """What the window and the process that trains the runs of a prepared experiment tell each other. No torch.
 
-A line of JSON each, as `models.protocol.training_messages` has them. What was measured is told as text: a number of
-steps may be infinite, which JSON has no word for.
+A line of JSON each, as `attention_models.protocol.training_messages` has them. What was measured is told as text: a
+number of steps may be infinite, which JSON has no word for.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class RunsMeasured(Message, frozen=True):
 
 
 class Measure(Struct, frozen=True, array_like=True):
-    """One of `models.training.prepared.MEASURES`, as it is told of each run."""
+    """One of `attention_models.training.prepared.MEASURES`, as it is told of each run."""
 
     name: str
     figures: tuple[str, ...]

@@ -51,7 +51,7 @@ OfFormula = Literal["softmax", "division", "variance", "largest share", "turn er
 FactKind = (
     OfCell | OfRow | OfMap | OfRole | OfAnswer | OfText | OfModel | OfEffects | OfValues | OfWords | OfCost | OfFormula
 )
-"""What a figure is of: see `models.lessons.facts`, where each is computed."""
+"""What a figure is of: see `attention_models.lessons.facts`, where each is computed."""
 
 KINDS: tuple[str, ...] = tuple(kind for group in get_args(FactKind) for kind in get_args(group))
 WORDS = frozenset(

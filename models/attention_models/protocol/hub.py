@@ -1,6 +1,6 @@
 """What is asked of a hub, and what it answers: plain values.
 
-`models.hub.engine.HubEngine` answers, in a thread of its own.
+`attention_models.hub.engine.HubEngine` answers, in a thread of its own.
 
 The lane is not one of the model's: a download that takes minutes holds up no head that is shown meanwhile.
 """

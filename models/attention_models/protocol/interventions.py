@@ -51,8 +51,8 @@ class Mask:
     """Another mask in place of the trained one.
 
     Args:
-        kind: one of `models.protocol.mask_kinds.MASK_KINDS`: "trained", "none", "causal", "padding", "window",
-            "blocks", "full", "prefix" or "painted".
+        kind: one of `attention_models.protocol.mask_kinds.MASK_KINDS`: "trained", "none", "causal", "padding",
+            "window", "blocks", "full", "prefix" or "painted".
         window: the number n of the kinds that count something.
         cells: of a painted mask: (query, key) pairs to mask, or (query, key, visible).
         site: the attention module, as (stack, layer); all self-attention if None.

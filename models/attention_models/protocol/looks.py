@@ -17,7 +17,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Looks:
-    """The row `query` of every head, as far as words are concerned. `models.views.looks` says which row and words.
+    """The row `query` of every head, as far as words are concerned. `attention_models.views.looks` says which.
 
     `of_heads` has a Look for each head of each site, in the order of the run's sites; none of the sites that have no
     such row (the encoder and the decoder beside a cross-attention).

@@ -27,7 +27,7 @@ class OtherWeightsRequest(HeadOfRunRequest):
 
     Attributes:
         scope: what is changed beside `head` of `site`.
-        position: where the answer is read; None as in `models.protocol.effects.Aim`.
+        position: where the answer is read; None as in `attention_models.protocol.effects.Aim`.
         epsilon: the largest total variation distance from the run's own answer that counts as the same.
     """
 

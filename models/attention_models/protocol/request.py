@@ -34,9 +34,10 @@ class Request:
         lane: where it waits, and what a newer one does to it.
         activity: what is being done, as it stands after "while": "computing the weights of the head".
         answered_by: the function that answers it, as "package.module:name". The engine imports it when it is first
-            needed and calls it with the request and a `models.forward.context.Context`; it returns a `Result`.
+            needed and calls it with the request and an `attention_models.forward.context.Context`; it returns a
+            `Result`.
         printed_by: the function that writes the answer as a PyTorch script, as "package.module:name", "" where there is
-            none. It is called like that of `answered_by` and returns a `models.scripts.writing.Script`.
+            none. It is called like that of `answered_by` and returns an `attention_models.scripts.writing.Script`.
         no_memory: what to tell the person where memory runs out.
         outlives_model: whether its answer holds whatever model is open.
     """

@@ -1,6 +1,6 @@
 """What a head can be found to do, by name: what it attends to, what is measured of it over texts. No torch.
 
-The formula, the source and the limits of each stand in `resources/roles/`, the computing in `models.roles`.
+The formula, the source and the limits of each stand in `resources/roles/`, the computing in `attention_models.roles`.
 """
 
 from __future__ import annotations

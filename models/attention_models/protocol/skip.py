@@ -44,7 +44,7 @@ class Skip:
             its attention module, which may be ("cross", layer).
         unit: which head or neuron, from 0.
         fill: what it gives instead: "zero", the "mean" over the positions of a few texts of ours
-            (`models.forward.mean_texts`), or at every "position" what it gives at one of this text.
+            (`attention_models.forward.mean_texts`), or at every "position" what it gives at one of this text.
         position: which, from 0, of the stack's tokens.
         on: True leaves the part as it is.
 

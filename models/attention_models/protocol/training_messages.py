@@ -126,7 +126,7 @@ ToProcess = Begin | Go | Pause | OneBatch | Stop | Measure | Save | Dissect | Wr
 
 
 class TrainingPoint(Struct, frozen=True, array_like=True):
-    """One step, as `models.training.course.Point`."""
+    """One step, as `attention_models.training.course.Point`."""
 
     step: int
     loss: float
@@ -138,7 +138,7 @@ class TrainingPoint(Struct, frozen=True, array_like=True):
 
 
 class HeldOutPoint(Struct, frozen=True, array_like=True):
-    """What the model makes of held-out rows, as `models.training.course.HeldOut`."""
+    """What the model makes of held-out rows, as `attention_models.training.course.HeldOut`."""
 
     step: int
     loss: float
@@ -190,7 +190,7 @@ class Said(Message, frozen=True):
 
 
 class Dissected(Message, frozen=True):
-    """The next step in numbers, as `models.training.dissection.dissect` gives them; it was not taken."""
+    """The next step in numbers, as `attention_models.training.dissection.dissect` gives them; it was not taken."""
 
     dissection: Dissection
 

@@ -1,6 +1,7 @@
 """Two runs side by side: A, which is open, and B, another state of any kind. Of texts, checkpoints, interventions.
 
-Not to be confused with `models.protocol.comparison`: that is one run beside the same text without its interventions.
+Not to be confused with `attention_models.protocol.comparison`: that is one run beside the same text without its
+interventions.
 
     the panel posts    TwoRunsRequest(run=ran.run, site=…, head=…, other=OtherRun(inputs=…))
     and is answered    TwoRunsView, at first with `done` below 1: it asks again with `have` set to that `done`
@@ -153,7 +154,7 @@ class RunSide:
         output: what it says.
         site, head: the head that is shown; None where there is none, or its counterpart is not known yet.
         weights: (queries, keys) float32, rows sum to 1 (less a sink's share), masked cells exactly 0. None without a
-            head, and where the map is long (`models.protocol.values.is_long`): see `TwoRunsView.maps`.
+            head, and where the map is long (`attention_models.protocol.values.is_long`): see `TwoRunsView.maps`.
         masked: (queries, keys) bool; None where no cell is masked, or `weights` is None.
     """
 

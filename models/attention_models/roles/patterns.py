@@ -73,4 +73,4 @@ CELLS: dict[str, Cells] = {
     "next": _next,
     "rare": _rare,
 }
-"""By the names of `models.protocol.roles.PATTERNS`."""
+"""By the names of `attention_models.protocol.roles.PATTERNS`."""

@@ -177,7 +177,7 @@ def begin(
 
 
 def aimed_at(aim: AimView) -> dict[str, int | str]:
-    """The same aim, as functions of `models` are told it."""
+    """The same aim, as functions of `ax` are told it."""
     if aim.measure == "loss":
         return {"measure": "loss"}
     ids = {"target": aim.target, "against": aim.against}

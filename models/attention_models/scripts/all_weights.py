@@ -109,7 +109,7 @@ def _by_recurrent(script: Script, model: RecurrentModel, run: CurrentRun) -> Non
     script.section("the computation")
     script.line("with torch.no_grad():\n    looked = model(source, target).inputs")
     shape = f"({len(trace.tokens)}, {len(trace.source)})"
-    script.line("scores = looked.bias[0, 0]", f"{shape} what models/textbook/scores.py gives of each state")
+    script.line("scores = looked.bias[0, 0]", f"{shape} what attention_models/textbook/scores.py gives of each state")
     script.line('scores = scores.masked_fill(~looked.mask[0, 0], float("-inf"))', f"{shape} padding, and its window")
     script.line('weights = {"cross": [torch.softmax(scores.float(), dim=-1)[None]]}', "each row sums to 1")
 

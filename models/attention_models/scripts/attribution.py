@@ -74,7 +74,7 @@ def write(request: AttributionRequest, context: Context) -> Script:
         parts, why = _parts_of(run, inputs, view), _UNHOOKED
         read = answer_of(run.model, run.trace, inputs, view.aim)
     if parts is None or read is None:
-        open_here(script, run.model, "logit_attribution", why)
+        open_here(script, run.model, why)
         script.section("the computation")
         call(script, "logit_attribution", run, {**aimed_at(view.aim), "position": view.aim.position})
         _show_by_own(script, view)

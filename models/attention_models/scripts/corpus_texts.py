@@ -25,7 +25,7 @@ from attention_models.roles.sides import Sides
 from attention_models.roles.writing import written_of
 from attention_models.scripts.head import output_of, why_not_by_model
 from attention_models.scripts.loading import load
-from attention_models.scripts.own_functions import open_here, written_out
+from attention_models.scripts.own_functions import FACE, open_here, written_out
 from attention_models.scripts.writing import MOST_NUMBERS, Script
 
 _MOST_WRITTEN = 64
@@ -38,7 +38,7 @@ _OF_PLACES = {
     "copy": "(tokens == tokens[:, None]) & (key < query)",
     "induction": "(torch.cat([torch.tensor([-2]), tokens[:-1]]) == tokens[:, None]) & (key < query)",
 }
-"""Cells that follow from the places and ids of one text: `models.roles.patterns`."""
+"""Cells that follow from the places and ids of one text: `attention_models.roles.patterns`."""
 
 
 def why_not_all_texts(request: ShownInCorpus) -> str:
@@ -204,12 +204,12 @@ class OfAllTexts:
             self._names = ["view"]
             script.section("the computation")
             if not is_open:
-                open_here(script, self.model, "read_corpus", "the texts are too many to be listed")
-            script.uses("from attention_models import read_corpus")
+                open_here(script, self.model, "the texts are too many to be listed")
+            script.uses(FACE)
             given = [repr(request.of.path)]
             given += [f"attends_to={request.of.question.attends_to!r}"] if request.of.question.attends_to else []
             given += [f"interventions={written_out(script, self._edits)}"] if self._edits else []
-            script.line(f"view = read_corpus(model, {', '.join(given)})")
+            script.line(f"view = ax.read_corpus(model, {', '.join(given)})")
             place = (request.site.stack, request.site.layer)
             script.line(f"place = [(site.stack, site.layer) for site in view.sites].index({place!r})")
         script.show(name, code.replace("HEAD", str(request.head)), shown)
@@ -235,7 +235,7 @@ class OfAllTexts:
             load(script, self.model)
         elif not is_open:
             why = why_not_by_model(self.model, self._trace) or "which keys are visible is asked of each text"
-            open_here(script, self.model, "run", why)
+            open_here(script, self.model, why)
 
     def _mark_names(self) -> list[str]:
         asked = self.request.of.question.attends_to
@@ -287,14 +287,14 @@ class OfAllTexts:
 
     def _by_this_program(self, of_any_head: bool) -> list[str]:
         site, head, script = self._site.ref, self.request.head, self.script
-        script.uses("from attention_models import run")
+        script.uses(FACE)
         place = (site.stack, site.layer)
         given = "ids, target=written" if self.model.seq2seq else "ids"
         if self._edits:
             given += f", interventions={written_out(script, self._edits)}"
         some_heads = of_any_head and any(isinstance(item, Mask) and item.head is not None for item in self._edits)
         lines = [
-            f"trace = run(model, {given})",
+            f"trace = ax.run(model, {given})",
             f"weights = torch.tensor(trace.weights({place!r}, {head})).double()  # (queries, keys)",
         ]
         if some_heads:

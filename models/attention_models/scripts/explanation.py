@@ -45,7 +45,7 @@ def write(request: ExplanationRequest, context: Context) -> Script:
     read = None if why else answer_of(run.model, run.trace, inputs, view.aim)
     if read is None:
         why = why or "its answer is not read off its output alone"
-        open_here(script, run.model, "explanations", why)
+        open_here(script, run.model, why)
         script.section("the computation")
         call(script, "explanations", run, {**aimed_at(view.aim), "position": view.aim.position})
         for account in view.accounts:

@@ -82,7 +82,7 @@ def _by_a_hook(script: Script, run: CurrentRun, output: str, request: HeadEffect
 
 def _by_own_functions(script: Script, run: CurrentRun, view: EffectsView, request: HeadEffectRequest, why: str) -> None:
     aim, effect = view.aim, _effect(view, request)
-    open_here(script, run.model, "head_effects", why)
+    open_here(script, run.model, why)
     script.uses("from attention_models.protocol.values import SiteRef")
     script.section("the computation")
     call(script, "head_effects", run, {**aimed_at(aim), "position": aim.position})

@@ -54,7 +54,7 @@ def write(request: LensAtRequest, context: Context) -> Script:
         script.section("the computation")
         _by_hooks(script, run, view, position, target, blocks, logits)
     else:
-        open_here(script, model, "logit_lens", why)
+        open_here(script, model, why)
         script.section("the computation")
         call(script, "logit_lens", run, {"target": request.target})
         _show(script, view, position, ("view.best", "view.best_share", "view.target_share", "view.target_rank"), True)

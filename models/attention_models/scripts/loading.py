@@ -10,7 +10,7 @@ from attention_models.files.training_steps import WEIGHTS_PREFIX, weights_place
 from attention_models.forward.model import Model
 from attention_models.forward.recurrent_model import MOST_TOKENS, RecurrentModel
 from attention_models.protocol.errors import InputError
-from attention_models.scripts.writing import Script
+from attention_models.scripts.writing import NAME, Script
 
 
 def why_not_loaded(model: Model) -> str:
@@ -30,7 +30,7 @@ def why_not_loaded(model: Model) -> str:
 def load(script: Script, model: Model) -> None:
     """Lines after which `model` is the open one, with eager attention, in the number format that it runs in here."""
     info, kind = model.info, type(model.module)
-    is_own = kind.__module__.startswith("models.")
+    is_own = kind.__module__.startswith("attention_models.")
     home = "transformers" if hasattr(transformers, kind.__name__) else kind.__module__
     script.uses(f"from {home} import {kind.__name__}")
     if is_own:
@@ -41,7 +41,7 @@ def load(script: Script, model: Model) -> None:
 
 
 def _of_this_program(script: Script, name: str) -> None:
-    script.remark(f"{name} is a class of this program: run this in its folder, or where it is installed.")
+    script.remark(f"{name} is a class of this program: run this where {NAME} is installed.")
 
 
 def load_tokenizer(script: Script, model: Model) -> None:
@@ -64,9 +64,9 @@ def load_tokenizer(script: Script, model: Model) -> None:
             f"model_max_length={MOST_TOKENS},\n)"
         )
         return
-    if type(model.module).__module__.startswith("models."):
+    if type(model.module).__module__.startswith("attention_models."):
         script.remark(
-            "models/textbook/tokenizer.py made it, of transformers' own class: a token a character, or a word."
+            "attention_models/textbook/tokenizer.py made it, of transformers' own class: a token a character or word."
         )
     script.uses(f"from transformers import {name}")
     options = [repr(info.folder), "local_files_only=True", *([f"gguf_file={info.gguf!r}"] if info.gguf else [])]

@@ -54,7 +54,7 @@ def other_weights_script(view: OtherWeightsView, run: CurrentRun) -> Script:
         read = answer_of(run.model, run.trace, inputs, aim)
     script.uses("from torch import Tensor")
     if read is None:
-        open_here(script, run.model, "run", why or _UNHOOKED)
+        open_here(script, run.model, why or _UNHOOKED)
         _numbers(script, run, view)
         script.source_of(divergence, _kl, distance)
         _by_own_functions(script, run, view)

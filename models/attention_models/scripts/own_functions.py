@@ -13,23 +13,19 @@ from attention_models.forward.current_run import CurrentRun
 from attention_models.forward.model import Model
 from attention_models.protocol.errors import InputError
 from attention_models.protocol.interventions import Intervention
-from attention_models.scripts.writing import Script
+from attention_models.scripts.writing import NAME, Script
 
-_HOMES = {
-    **dict.fromkeys(("Adapter", "Batch", "Mask", "Pair", "Positions", "Scale", "Skip"), "models"),
-    **{
-        "Chat": "attention_models.protocol.chat",
-        "Turn": "attention_models.protocol.chat",
-        "SiteRef": "attention_models.protocol.values",
-    },
-}
-_CALLED = re.compile(r"\b([A-Z]\w+)\(")
+FACE = "import attention_explorer as ax"
+_OF_THE_FACE = {"Adapter", "Batch", "Chat", "Mask", "Pair", "Positions", "Scale", "Skip"}
+_HOMES = {"Turn": "attention_models.protocol.chat", "SiteRef": "attention_models.protocol.values"}
+_CALLED = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|\b([A-Z]\w+)\(""")
+"""A call of a class, outside of strings."""
 
 _BORROWED = "This model is an object of another program: no script could open it."
 
 
-def open_here(script: Script, model: Model, function: str, why: str) -> None:
-    """Lines after which `model` is the open one, and `function` of `models` is there; `why` it is needed.
+def open_here(script: Script, model: Model, why: str) -> None:
+    """Lines after which `model` is the open one, for functions of `ax`; `why` these are needed.
 
     Raises:
         InputError: the model is no checkpoint that could be opened again.
@@ -37,16 +33,16 @@ def open_here(script: Script, model: Model, function: str, why: str) -> None:
     info = model.info
     if info.borrowed:
         raise InputError(_BORROWED)
-    script.uses(f"from attention_models import {function}, open_checkpoint")
+    script.uses(FACE)
     sentence = f"{why[0].upper()}{why[1:]}, so that this goes through functions of this program"
-    script.remark(f"{sentence}: run it in the program's folder, or where it is installed.")
+    script.remark(f"{sentence}: run it where {NAME} is installed.")
     at, reference = step_of(info.reference), info.reference
     if at is not None:
         reference = f"{at.folder.absolute()}@{at.step}"
     elif Path(reference).exists() or ((whole := whole_of(reference)) and Path(whole).exists()):
         reference = str(Path(reference).absolute())
     placed = f", dtype={model.dtype_name!r}" if model.dtype_name != "float32" else ""
-    script.line(f"model = open_checkpoint({reference!r}{placed})")
+    script.line(f"model = ax.open_checkpoint({reference!r}{placed})")
 
 
 def written_out(script: Script, value: Any) -> str:
@@ -54,12 +50,20 @@ def written_out(script: Script, value: Any) -> str:
     code = repr(value)
     if isinstance(value, str):
         return code
-    script.uses(*(f"from {_HOMES[name]} import {name}" for name in _CALLED.findall(code) if name in _HOMES))
-    return code
+
+    def named(found: re.Match[str]) -> str:
+        if found[1] in _OF_THE_FACE:
+            script.uses(FACE)
+            return f"ax.{found[0]}"
+        if found[1] in _HOMES:
+            script.uses(f"from {_HOMES[found[1]]} import {found[1]}")
+        return found[0]
+
+    return _CALLED.sub(named, code)
 
 
 def call(script: Script, function: str, run: CurrentRun, given: Mapping[str, Any], result: str = "view") -> None:
-    """`text = ...`, and `view = function(model, text, ...)` with the run's target and interventions."""
+    """`text = ...`, and `view = ax.function(model, text, ...)` with the run's target and interventions."""
     script.line(f"text = {written_out(script, run.text)}")
     named = dict(given)
     if run.written is not None:
@@ -80,4 +84,4 @@ def call_with(
     if interventions:
         named["interventions"] = interventions
     lines = [f"    {name}={written_out(script, value)}," for name, value in named.items() if value is not None]
-    script.line("\n".join([f"{result} = {function}(", f"    model, {', '.join(texts)},", *lines, ")"]))
+    script.line("\n".join([f"{result} = ax.{function}(", f"    model, {', '.join(texts)},", *lines, ")"]))

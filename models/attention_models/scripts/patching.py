@@ -42,7 +42,7 @@ _UNHOOKED = "its parts do not hand on what they compute as others do"
 
 
 def write(request: PatchColumnRequest, context: Context) -> Script:
-    """Raises InputError where nothing of the other text stands for what is selected, or as `models.patch` does."""
+    """Raises InputError where nothing of the other text stands for what is selected, or as `ax.patch` does."""
     run = context.run(request.run)
     check_alone(run)
     view = _whole(request, context)
@@ -115,7 +115,7 @@ def _patch_of(request: PatchColumnRequest, run: CurrentRun, view: PatchView) -> 
 
 
 def _by_own_functions(script: Script, run: CurrentRun, request: PatchColumnRequest, view: PatchView, why: str) -> None:
-    open_here(script, run.model, "patch", why)
+    open_here(script, run.model, why)
     script.section("the computation")
     given = {"kind": request.kind, "align": request.align, **aimed_at(view.aim), "position": view.aim.position}
     script.line(f"text = {written_out(script, run.text)}")

@@ -15,7 +15,7 @@ from attention_models.protocol.quality import QualityBin, QualityExample, Qualit
 from attention_models.protocol.work import Cancelled
 from attention_models.quality.measurement import MOST_WRITTEN
 from attention_models.scripts.loading import load, load_tokenizer, why_not_loaded
-from attention_models.scripts.own_functions import open_here
+from attention_models.scripts.own_functions import FACE, open_here
 from attention_models.scripts.writing import Script
 
 MOST = 200
@@ -109,8 +109,8 @@ def _translate(script: Script, model: Model, *, alone: bool) -> None:
             "    )"
         )
         return
-    open_here(script, model, "decode", why_not_loaded(model) or "its class is this program's own")
-    script.line(f"written = [list(decode(model, source, {MOST_WRITTEN}))[-1].text for source, _ in sentences]")
+    open_here(script, model, why_not_loaded(model) or "its class is this program's own")
+    script.line(f"written = [list(ax.decode(model, source, {MOST_WRITTEN}))[-1].text for source, _ in sentences]")
 
 
 def _is_by_transformers(model: Model) -> bool:
@@ -142,10 +142,10 @@ def _score(script: Script, model: Model, shown: QualityBin, i: int, *, alone: bo
             "    return float(logits.log_softmax(dim=-1).gather(1, wanted.T).sum()), wanted.shape[1]\n\n"
         )
     else:
-        script.uses("from attention_models import run")
+        script.uses(FACE)
         script.line(
             "\n\ndef log_p_of(model, source, reference):\n"
-            "    trace = run(model, source, target=reference)  # its tokens begin with the start\n"
+            "    trace = ax.run(model, source, target=reference)  # its tokens begin with the start\n"
             f"    wanted = [token.id for token in trace.tokens[1:]] + [{end_ids(model)[0]}]  # with its end\n"
             "    logits = torch.tensor(trace.logits).double()\n"
             "    return float(logits.log_softmax(dim=-1).gather(1, torch.tensor([wanted]).T).sum()), len(wanted)\n\n"

@@ -50,7 +50,7 @@ class RunAgain:
         if self.is_by_transformers:
             load(script, self.model)
         else:
-            open_here(script, self.model, "run", self._why)
+            open_here(script, self.model, self._why)
 
     def run(self, script: Script) -> None:
         """Lines after which `out`, of transformers, or `trace` is the run."""
@@ -66,7 +66,7 @@ class RunAgain:
             given.append(f"target={self._target()}")
         if self.trace.interventions:
             given.append(f"interventions={written_out(script, self.trace.interventions)}")
-        script.line(f"trace = run(model, {', '.join(given)})")
+        script.line(f"trace = ax.run(model, {', '.join(given)})")
 
     def _given(self, script: Script) -> str:
         """What `run` is given: ids, unless these alone do not say it all."""

@@ -97,7 +97,7 @@ def _plane(script: Script, view: InContextView, layer: int) -> None:
 def _by_own_functions(script: Script, model: Model, view: InContextView, why: str) -> None:
     request = view.request
     assert isinstance(request, InContextAtRequest)
-    open_here(script, model, "word_in_context", why)
+    open_here(script, model, why)
     script.section("the computation")
     given: dict[str, Any] = {"starts": _starts(view), "stack": request.stack or None}
     texts = [*map(repr, request.texts), *map(repr, request.words)]

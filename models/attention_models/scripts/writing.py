@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import textwrap
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,9 @@ import torch
 from torch import Tensor
 
 from attention_models.protocol.errors import InputError
+
+NAME = "attention-explorer"
+"""This program, as it is installed."""
 
 WIDTH = 120
 MOST_NUMBERS = 40_000
@@ -67,8 +71,9 @@ class Script:
         """The lines of functions or classes as they stand in their files."""
         for function in functions:
             lines = textwrap.dedent(inspect.getsource(function)).rstrip()
-            file = (inspect.getsourcefile(inspect.unwrap(function)) or "").replace("\\", "/").split("/models/")[-1]
-            self._lines += ["", f"# models/{file}", *lines.split("\n"), ""]
+            path = Path(inspect.getsourcefile(inspect.unwrap(function)) or "")
+            file = path.as_posix().split("/attention_models/")[-1]
+            self._lines += ["", f"# attention_models/{file}", *lines.split("\n"), ""]
 
     # ------------------------------------------------------------------ numbers
 

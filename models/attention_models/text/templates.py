@@ -1,7 +1,7 @@
 """Renders a conversation by the template of a checkpoint, and tells which characters of the text were whose.
 
 A template is a program in Jinja that comes with the tokenizer. It runs within limits, in a process of its own
-(`models.text.template_process`).
+(`attention_models.text.template_process`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The process in which the runs of a prepared experiment learn side by side while a window looks on.
 
-What the two say to each other stands in `models.protocol.experiment_messages`.
+What the two say to each other stands in `attention_models.protocol.experiment_messages`.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ class Learner:
 
 
 def measure(name: str, learner: Learner) -> float:
-    """One of `models.training.prepared.MEASURES`, NaN where there is nothing to measure; infinite: never reached."""
+    """One of `attention_models.training.prepared.MEASURES`; NaN: not measurable; infinite: never reached."""
     return _MEASURES[name](learner)
 
 
@@ -186,7 +186,7 @@ def largest_weight(learner: Learner) -> float:
 
 
 def _prefix_match(learner: Learner) -> float:
-    """The role “induction” of `models.roles`, of the head that has most of it."""
+    """The role “induction” of `attention_models.roles`, of the head that has most of it."""
     batch = learner.training.rows.held_out(_MEASURED_ROWS)
     ids = batch.inputs["input_ids"]
     real = ids != PAD_ID

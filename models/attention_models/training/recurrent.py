@@ -1,10 +1,11 @@
 """Trains the recurrent models on a CPU: dates, or English to Spanish in sentences of up to ten words.
 
-    python -m attention_models.training.recurrent --task dates --score bahdanau --out weights/dates-bahdanau --seconds 600
-    python -m attention_models.training.recurrent --task en-es --score none --pairs eng-spa.tsv.xz --out ... --seconds 2400
+    python -m attention_models.training.recurrent --task dates --score bahdanau --out dates-bahdanau --seconds 600
+    python -m attention_models.training.recurrent --task en-es --score none --pairs eng-spa.tsv.xz --out en-es \\
+        --seconds 2400
 
-Dates are made by `models.textbook.tasks` from a seed, 30,000 to train on and 2,000 held out. Sentence pairs are held
-out by the rule of `prepare_translation`; pairs of more than ten words on a side are left out of the training.
+Dates are made by `attention_models.textbook.tasks` from a seed, 30,000 to train on and 2,000 held out. Sentence pairs
+are held out by the rule of `prepare_translation`; pairs of more than ten words on a side are left out of the training.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The process in which a model learns while a window looks on. It is told what to do over its pipe.
 
 The window's interpreter lock is not shared, so neither waits for the other. What the two say to each other stands in
-`models.protocol.training_messages`. The process ends with its standard input.
+`attention_models.protocol.training_messages`. The process ends with its standard input.
 """
 
 from __future__ import annotations

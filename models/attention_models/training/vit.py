@@ -1,7 +1,8 @@
 """vit-cifar10 and vit-quickdraw: small vision transformers.
 
 python -m attention_models.training.vit cifar10 --data cifar10 --out vit-cifar10 --seconds 340
-python -m attention_models.training.vit quickdraw --data . --out vit-quickdraw --seconds 1200 --layers 4 --heads 4 --width 128
+python -m attention_models.training.vit quickdraw --data . --out vit-quickdraw --seconds 1200 \\
+    --layers 4 --heads 4 --width 128
 """
 
 from __future__ import annotations

@@ -9,9 +9,9 @@ and no tolerance tells that from an error. There each layer is held by itself ag
 which is given the queries, keys and values that the run had in this layer. In float32 our weights must equal its own
 to the 1e-5 of any run, or, of scores beyond 80, to what float32 itself rounds away. In the model's format its weights
 must be off from these by no more than rounding explains, and so must the outputs that our run went on with
-(`models.attention.rounding`). That the next layer had what follows from them is seen too: so a run that is right in
-each layer is right as a whole. It is done in float32 as well where a text is long enough for the fused kernel and
-scores are so large (T5's) that its rounding adds up to more than 1e-5.
+(`attention_models.attention.rounding`). That the next layer had what follows from them is seen too: so a run that is
+right in each layer is right as a whole. It is done in float32 as well where a text is long enough for the fused kernel
+and scores are so large (T5's) that its rounding adds up to more than 1e-5.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def report_on_input(model: Model, given: Any, trace: Trace) -> InputReport | None:
-    """What can be said of the ids of `trace`, a run of `model` on `given`, as in `models.run`; None of a picture."""
+    """What can be said of the ids of `trace`, a run of `model` on `given`, as in `ax.run`; None of a picture."""
     if isinstance(given, Batch):
         given = given.prompt
     if model.tokenizer is None or not isinstance(given, (str, Chat, Pair, list)):

@@ -1,9 +1,9 @@
 """Which head of B each head of A is held against: the one of its layer and number, or the one most like it.
 
-Likeness is 1 less the mean total variation distance of rows (`models.protocol.two_runs.HeadChange`), over some queries.
-Pairs are taken greedily, the most alike first and each head once; of equally alike ones that of the same layer and
-number. That is not always the best sum over all heads (which is Kuhn's Hungarian method), but says of each pair why it
-is one: nothing that is left is more like either of the two.
+Likeness is 1 less the mean total variation distance of rows (`attention_models.protocol.two_runs.HeadChange`), over
+some queries. Pairs are taken greedily, the most alike first and each head once; of equally alike ones that of the same
+layer and number. That is not always the best sum over all heads (which is Kuhn's Hungarian method), but says of each
+pair why it is one: nothing that is left is more like either of the two.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ def answer(request: CellRequest, context: Context) -> CellView:
 
 @torch.no_grad()
 def cell_view(request: CellRequest, model: Model, trace: Trace) -> CellView:
-    """Every step from q and k of one head to the weight, the write and its direct effect. See `models.attention`.
+    """Every step from q and k of one head to the weight, the write and its direct effect: `attention_models.attention`.
 
     Raises:
         IndexError: no such site, head, query or key, or a target that is not in the vocabulary.

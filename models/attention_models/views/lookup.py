@@ -1,7 +1,7 @@
 """Attention in the plane: score functions, softmax with a temperature, mixing. For a handful of small vectors.
 
 NumPy alone, in float64, and far below a millisecond a call, so a window may call it directly. The attention of real
-models is in `models.attention.attention`.
+models is in `attention_models.attention.attention`.
 
     dot       s = q . k                            Luong et al. 2015, section 3.1
     general   s = q^T W k                          Luong et al. 2015, equation 8

@@ -248,5 +248,6 @@ def test_a_worker_that_never_started_is_stopped_at_once():
 
 
 def test_torch_is_not_imported_until_the_engine_is_made():
-    code = "import sys, attention_explorer.compute.bridge; sys.exit('torch' in sys.modules or 'attention_models.engine.engine' in sys.modules)"
+    found = "'torch' in sys.modules or 'attention_models.engine.engine' in sys.modules"
+    code = f"import sys, attention_explorer.compute.bridge; sys.exit({found})"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import attention_explorer as explorer
+import attention_explorer as ax
 from attention_explorer.headless_lessons import beside_lessons
 from attention_explorer.session.figures import Because, Figure, check_reasons, names_a_cause, unshown
 from attention_explorer.session.lesson_files import LessonError, decode_toml, load
@@ -61,7 +61,7 @@ def test_every_sentence_on_a_cause_that_comes_along_has_what_shows_it(name: str,
 def test_what_panels_say_names_no_cause_that_nothing_shows() -> None:
     said = re.compile(r"\b(?:because|thanks to|due to|that is why|out of reach|all (?:that )?it (?:takes|needs))\b")
     found = []
-    for path in (Path(explorer.__file__).parent / "panels").rglob("*.py"):
+    for path in (Path(ax.__file__).parent / "panels").rglob("*.py"):
         tree = ast.parse(path.read_text("utf-8"))
         alone = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings among them
         for node in ast.walk(tree):

@@ -20,6 +20,7 @@ from attention_explorer.session.intents import OpenCheckpoint, SelectKey, SetPic
 from attention_explorer.widgets import asking
 from attention_explorer.widgets.number_text import value_text
 from attention_explorer.window.window import MainWindow
+from attention_models.files.sample_pictures import SAMPLES
 from attention_models.protocol.head import HeadView
 from attention_models.protocol.positions import PatchPositionsView
 from attention_models.protocol.prediction import PredictionView
@@ -51,7 +52,7 @@ def best(window: MainWindow) -> str:
 def drawing(tmp_path: Path) -> Path:
     """A rainbow, as a file of one's own."""
     path = tmp_path / "mein bild ñ.png"
-    source = Path(__file__).parents[3] / "models" / "samples" / "drawings" / "rainbow-1.png"
+    source = SAMPLES / "drawings" / "rainbow-1.png"
     Image.open(source).resize((112, 112)).save(path)
     return path
 

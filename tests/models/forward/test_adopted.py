@@ -502,7 +502,7 @@ def test_a_wrong_weight_is_found(monkeypatch):
 
 
 def test_a_session_that_names_an_object_of_another_program_is_told_so():
-    assert "Call explorer.open there again" in failure_of(Engine(), LoadRequest(reference="python:mine")).sentence
+    assert "Call ax.open there again" in failure_of(Engine(), LoadRequest(reference="python:mine")).sentence
 
 
 @pytest.mark.parametrize("mask", [None, "bool", "added"])

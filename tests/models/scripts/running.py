@@ -97,7 +97,8 @@ def printed(scripts: Mapping[str, str], folder: Path, own_classes: bool = False)
     runner = _runner()
     assert runner.stdin is not None
     assert runner.stdout is not None
-    path = [*([str(Path(__file__).parents[3])] if own_classes else []), str(folder)]
+    root = Path(__file__).parents[3]
+    path = [*([str(root / "explorer"), str(root / "models")] if own_classes else []), str(folder)]
     print(json.dumps({"folder": str(folder), "path": path, "environ": _environ()}), file=runner.stdin, flush=True)
     status, error = runner.stdout.readline(), folder / "error"
     assert status == "0\n", error.read_text(encoding="utf-8")[-3000:] if error.exists() else f"it crashed: {status}"

@@ -27,6 +27,7 @@ from attention_models.protocol.values import SiteRef
 from attention_models.protocol.work import Cancelled
 from attention_models.scripts import corpus_texts
 from attention_models.scripts.corpus import write
+from attention_models.scripts.own_functions import FACE
 from tests.models.scripts.running import Line, printed
 from tests.models.tiny import TinyModel
 
@@ -178,7 +179,7 @@ def test_what_transformers_cannot_say_is_run_by_this_program(
     scripts |= scripts_of("sliding", tiny_model("mistral"), lines, DECODER, "copy")
     scripts |= scripts_of("weights", tiny_model("gpt_neo"), lines, DECODER, "previous")
     for name, code in scripts.items():
-        assert "from attention_models import" in code or name.startswith(("sliding", "weights")), name
+        assert FACE in code or name.startswith(("sliding", "weights")), name
     assert "interventions=(Skip(part='mlp', site=SiteRef(stack='decoder', layer=0), " in scripts["skip map"]
     check(scripts, tmp_path, own_classes=True)
 

@@ -26,7 +26,7 @@ from attention_models.protocol.running import ForwardRequest, Ran
 from attention_models.protocol.scripts import ScriptRequest
 from attention_models.protocol.skip import Skip
 from attention_models.protocol.values import SiteRef
-from attention_models.scripts.own_functions import open_here
+from attention_models.scripts.own_functions import FACE, open_here
 from attention_models.scripts.writing import Script
 from tests.models import textbook_folders, tiny
 from tests.models.asking import ask, failure_of, opened
@@ -125,7 +125,7 @@ def test_the_logit_lens(tiny_folder, tmp_path: Path, kinds) -> None:
     if "gpt2" in kinds:
         assert "head(norm(stream))" in scripts["gpt2 None"]
         assert "head_of(model, " in scripts["gemma2 None"]  # a cap on its logits
-    assert {name.split()[0] for name, code in scripts.items() if "from attention_models import" in code} == set()
+    assert {name.split()[0] for name, code in scripts.items() if FACE in code} == set()
 
 
 @every_kind
@@ -300,7 +300,7 @@ def test_a_place_of_another_run(tiny_folder, tmp_path: Path, kinds) -> None:
                 engine, other=SWAPPED, kind=kind, align="same", aim=Aim(), site=site.ref, column=1
             )
             wanted[f"{name} {kind}"] = [view.values[view.rows.index(site.ref), 1]]
-    own = {name for name, code in scripts.items() if "from attention_models import" in code}
+    own = {name for name, code in scripts.items() if FACE in code}
     assert {name.split()[0] for name in own} <= {"albert"}
     lines = printed(scripts, tmp_path, own_classes=True)
     check(lines)

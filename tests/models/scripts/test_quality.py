@@ -57,7 +57,7 @@ def test_every_score_of_a_length_by_every_model(pairs: str, tmp_path: Path) -> N
     for place, bin_ in enumerate(view.bins):
         code = code_of(view, place)
         assert "MarianMTModel.from_pretrained(" in code  # transformers alone, where it can
-        assert code.count("= open_checkpoint(") == 2
+        assert code.count("= ax.open_checkpoint(") == 2
         lines = said(code, tmp_path)
         for name, score in zip(view.models, bin_.scores, strict=True):
             assert lines[f"{name}, right, of {bin_.sentences}"].shown == score.exact

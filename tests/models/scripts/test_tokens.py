@@ -141,7 +141,7 @@ def test_textbook_tokenizers(tmp_path: Path) -> None:
         folder = textbook_folders.write_folder(tmp_path / name, **textbook_folders.KINDS[name])
         target = "abc" if name == "encoder-decoder" else None
         found[name] = script_of(opened(str(folder)), prompt=textbook_folders.text_for(name), target=target)
-        assert "models/textbook/tokenizer.py" in found[name][0]
+        assert "attention_models/textbook/tokenizer.py" in found[name][0]
     lines = printed({name: code for name, (code, _) in found.items()}, tmp_path)
     for name, (_, ran) in found.items():
         check(lines[name], ran)

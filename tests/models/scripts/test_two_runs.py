@@ -25,6 +25,7 @@ from attention_models.protocol.scripts import ScriptRequest, ScriptView
 from attention_models.protocol.two_runs import OtherRun, TwoRunsRequest, TwoRunsView
 from attention_models.protocol.values import SiteRef
 from attention_models.scripts.loading import why_not_loaded
+from attention_models.scripts.own_functions import FACE
 from tests.models import lora, textbook_folders
 from tests.models.asking import ask, failure_of, opened
 from tests.models.scripts.running import Line, few_first, printed
@@ -139,7 +140,7 @@ def test_interventions_are_in_the_script(tiny_folder: Callable[[str], Path], tmp
         both[f"{name} both"] = compared(engine, edited, OtherRun(RunInputs(THERE, interventions=interventions)))
     for name, (code, _) in both.items():
         assert "interventions=(" in code, name
-        assert code.count("= open_checkpoint(") == 1, name
+        assert code.count("= ax.open_checkpoint(") == 1, name
     run_all(both, tmp_path, own_classes=True)
 
 
@@ -162,7 +163,7 @@ def test_what_transformers_cannot_run_is_run_by_this_program(
         engine = opened(str(tiny_folder("gpt2")))
         both[side] = compared(engine, RunInputs(texts), OtherRun(RunInputs("Anna gave the ball")))
     for name in ("textbook", "recurrent", "luong", "left", "right"):
-        assert "from attention_models import" in both[name][0], name
+        assert FACE in both[name][0], name
     assert "from models" not in both["pair"][0]
     run_all(both, tmp_path, own_classes=True)
 

@@ -28,7 +28,7 @@ from attention_models.training import en_es, pictures, prepare_text, prepare_tra
 from attention_models.training.common import FLOOR, IGNORE, WARM_UP, Batch, Budget, evaluate, learning_rate
 
 TINY = ["--steps", "2", "--layers", "1", "--heads", "2", "--width", "8", "--batch", "2"]
-SHIPPED = Path(__file__).resolve().parents[3] / "models" / "weights"
+SHIPPED = Path(__file__).resolve().parents[3] / "models" / "attention_models" / "weights"
 
 
 def made_up_texts(rng: random.Random, count: int) -> list[str]:

@@ -63,7 +63,7 @@ def test_all_heads_are_the_mean_over_every_cross_head(trace, theirs):
 
 
 def test_the_listed_head_finds_eight_of_nine_words(trace):
-    """What `explorer.session.defaults` says of it: row i writes token i + 1."""
+    """What `attention_explorer.session.defaults` says of it: row i writes token i + 1."""
     weights = mean_weights(trace, CROSS, 4)
     own = [0, 2, 1, 3, 4, 5, 6, 7, 8]  # the English token of each Spanish one
     assert sum(int(weights[row].argmax()) == key for row, key in enumerate(own)) == 8

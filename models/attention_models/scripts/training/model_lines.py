@@ -24,13 +24,13 @@ def make_model(script: Script, config: TransformerConfig | RecurrentConfig) -> N
     config_of(script, config)
     if isinstance(config, RecurrentConfig):
         script.uses("from attention_models.textbook.recurrent import RecurrentSeq2Seq")
-        script.line("model = RecurrentSeq2Seq(config)", "models/textbook/recurrent.py, to be read beside this")
+        script.line("model = RecurrentSeq2Seq(config)", "read attention_models/textbook/recurrent.py beside this")
         return
     script.uses(
         "from attention_models.forward.capture import IMPLEMENTATION",
         "from attention_models.textbook.pretrained import made",
     )
-    script.line("model = made(config)", "models/textbook/transformer.py, to be read beside this")
+    script.line("model = made(config)", "read attention_models/textbook/transformer.py beside this")
     script.line("model.set_attn_implementation(IMPLEMENTATION)", '"eager" gives the same but for rounding')
 
 

@@ -52,7 +52,7 @@ def _runs(script: Script, prepared: Prepared, seed: int) -> None:
     reads_text = any(run.spec.partition(":")[0] == TEXT for run in prepared.runs)
     if reads_text:
         script.uses("from attention_models.textbook.sentences import english_text")
-        script.line(f"text = english_text({prepared.characters}, seed)", "models/textbook/sentences.py")
+        script.line(f"text = english_text({prepared.characters}, seed)", "attention_models/textbook/sentences.py")
     text = "text" if reads_text else '""'
     shared = {
         name: value

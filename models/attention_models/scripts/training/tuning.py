@@ -7,6 +7,7 @@ from attention_models.protocol.errors import InputError
 from attention_models.protocol.training_messages import AskedTuning, HeldOutPoint
 from attention_models.protocol.training_plan import PlanRequest
 from attention_models.protocol.training_scripts import TuningOnScreen
+from attention_models.scripts.own_functions import FACE
 from attention_models.scripts.training.data_lines import MOST_WRITTEN, write_text
 from attention_models.scripts.training.learning import losses_on_screen, print_measured
 from attention_models.scripts.training.loop_lines import (
@@ -78,12 +79,9 @@ def _data(script: Script, asked: AskedTuning) -> None:
 
 
 def _rows(script: Script, asked: AskedTuning, settings: TuningSettings) -> None:
-    script.uses(
-        "from attention_models import open_checkpoint",
-        "from attention_models.training.tuning_rows import data_for, rows_of",
-    )
+    script.uses(FACE, "from attention_models.training.tuning_rows import data_for, rows_of")
     script.line(f"seed = {settings.seed}")
-    script.line(f"model = open_checkpoint({asked.checkpoint!r})")
+    script.line(f"model = ax.open_checkpoint({asked.checkpoint!r})")
     script.line("module = model.module", "the class of transformers itself")
     script.line("rows = rows_of(model, data_for(model, source), seed)", "windows of a text, or rows of a table")
     script.line(f"held = rows.held[:{settings.held_out}]", "those held out")
