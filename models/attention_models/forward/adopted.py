@@ -471,7 +471,7 @@ def _probed(model: PlainModel) -> CheckpointInfo:
     if not recorder.sites:
         raise CheckpointError(
             f"{model.info.name} ran, and no attention was seen in it: it calls neither torch's "
-            "scaled_dot_product_attention nor models.attend. Let its attention call attend(self, q, k, v)."
+            "scaled_dot_product_attention nor ax.attend. Let its attention call ax.attend(self, q, k, v)."
         )
     stacks = {}
     for site in recorder.sites:
