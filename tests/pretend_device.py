@@ -158,7 +158,7 @@ def held() -> int:
 
 
 class _Module:
-    """`torch.pretend`, as `torch.cuda`: what torch, transformers and models.files.devices ask."""
+    """`torch.pretend`, as `torch.cuda`: what torch, transformers and `attention_models.files.devices` ask."""
 
     @staticmethod
     def is_available() -> bool:

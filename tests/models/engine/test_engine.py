@@ -339,4 +339,4 @@ def test_unknown_name_of_the_package() -> None:
     import attention_models as models
 
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
-        _ = models.nonsense
+        _ = models.nonsense  # type: ignore[attr-defined]

@@ -236,7 +236,7 @@ def test_what_cannot_be_written_is_said(gpt, bert) -> None:
     opened_here = open_checkpoint("story-gpt")
     borrowed = adopt(opened_here.module, opened_here.tokenizer)
     with pytest.raises(InputError, match="object of another program"):
-        open_here(Script(""), borrowed, "run", "")
+        open_here(Script(""), borrowed, "")
 
 
 @every_kind

@@ -12,6 +12,7 @@ from PIL import Image
 from torch import nn
 
 from attention_models.engine.engine import Engine
+from attention_models.files.catalogue import WEIGHTS
 from attention_models.forward.adopted import adopt
 from attention_models.protocol.batch import Batch
 from attention_models.protocol.chat import Chat, Pair, Turn
@@ -186,5 +187,5 @@ def test_a_tokenizer_of_another_program_is_said(tiny_folder) -> None:
 def test_a_long_text_is_told_in_lines_that_can_be_read(tmp_path: Path) -> None:
     text = " ".join([tiny.SENTENCE] * 4)
     code, ran = script_of(opened("story-gpt"), prompt=text)
-    assert max(map(len, code.split("\n"))) <= 130
+    assert max(map(len, code.replace(str(WEIGHTS), "").split("\n"))) <= 130  # but for the place of this checkout
     check(printed({"long": code}, tmp_path)["long"], ran)
