@@ -91,6 +91,12 @@ def test_a_folder_with_models_of_its_own_does_not_stop_the_engine(tmp_path):
         assert written["tokens"].tolist() == ["<|endoftext|>", "Tom"]
 
 
+@pytest.mark.parametrize("folder", ["explorer", "models"])
+def test_it_runs_in_a_folder_of_the_source_that_it_takes_off_the_path(folder):
+    done = run("--text", "Once upon a", "--decode", "2", folder=ROOT / folder)
+    assert (done.returncode, done.stdout, done.stderr) == (0, " time,\n", "")
+
+
 @pytest.mark.full
 def test_folders_named_as_packages_are_not_taken_for_them(tmp_path):
     for name in ("gguf", "peft", "triton", "scipy", "torchvision", "kernels", "sentencepiece"):
