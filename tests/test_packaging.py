@@ -110,7 +110,7 @@ def installed(wheel: zipfile.ZipFile, tmp_path_factory: pytest.TempPathFactory) 
     return folder
 
 
-@pytest.fixture(params=THEIRS.values(), ids=THEIRS)
+@pytest.fixture(params=list(THEIRS.values()), ids=list(THEIRS))
 def project(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, list[str]]:
     """A person's own project, and the names of its modules, each of which says THEIRS."""
     for file in request.param:
