@@ -6,7 +6,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache, partial
-from pathlib import Path
 
 import numpy as np
 import pytest
