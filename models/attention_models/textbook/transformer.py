@@ -323,7 +323,7 @@ class Stack(nn.Module):
         self.config, self.stack = config, stack
         self.embedding = nn.Embedding(config.vocabulary, config.token_width)  # 3.4
         self.embed_scale = config.width**0.5 if config.scaled_embedding else 1.0
-        self.position_embedding = _learned(config) if config.positions == "learned" else None
+        self.position_embedding: nn.Module | None = _learned(config) if config.positions == "learned" else None
         if config.positions in ("sinusoidal", "appended", "concatenated"):
             self.position_embedding = Sinusoids(config)
         mapped = config.positions == "concatenated"

@@ -137,13 +137,13 @@ UNICODE = st.text(
 )
 
 
-@settings(max_examples=3 * settings.default.max_examples, deadline=None)
+@settings(max_examples=3 * settings().max_examples, deadline=None)
 @given(text=UNICODE)
 def test_any_text(any_model: Model, text: str) -> None:
     assert_sound(any_model.tokenize("a" + text), "a" + text)  # by itself it may be dropped altogether
 
 
-@settings(max_examples=3 * settings.default.max_examples, deadline=None)
+@settings(max_examples=3 * settings().max_examples, deadline=None)
 @given(text=UNICODE)
 def test_story_gpt_covers_any_text(story_gpt: Model, text: str) -> None:
     assert covered(story_gpt.tokenize(text)) == set(range(len(text)))

@@ -360,7 +360,7 @@ def test_sinusoids_are_those_of_the_paper():
 
 def test_appended_positions_have_dimensions_of_their_own():
     model: Any = textbook(shape="decoder", positions="appended")
-    entered = {}
+    entered: dict[str, Any] = {}
     model.model.decoder.layers[0].register_forward_pre_hook(lambda _, args: entered.update(x=args[0]))
     run(model, IDS)
     assert model.model.decoder.embedding.weight.shape == (32, 16)
@@ -374,7 +374,7 @@ def test_appended_positions_have_dimensions_of_their_own():
 
 def test_a_matrix_of_a_concatenation_is_a_sum_of_two_maps():
     model: Any = textbook(shape="decoder", positions="concatenated")
-    entered = {}
+    entered: dict[str, Any] = {}
     model.model.decoder.layers[0].register_forward_pre_hook(lambda _, args: entered.update(x=args[0]))
     run(model, IDS)
     of_tokens, of_positions = model.model.decoder.joint.weight.detach().double().split(32, dim=1)

@@ -101,7 +101,7 @@ def _head(box: HeadsBox, head: int, keys: Sequence[str]) -> str:
 def _terms(view: BlockView, box: SumBox, dimension: int) -> list[str]:
     """What is added up in one dimension; nothing where an addend is no vector of this position."""
     factors = box.factors or (1.0,) * len(box.reads)
-    terms = []
+    terms: list[str] = []
     for read, factor in zip(box.reads, factors, strict=True):
         vector = view.before if read == STREAM else view.boxes[read].after
         if len(vector) != len(box.after):
