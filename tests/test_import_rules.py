@@ -32,6 +32,17 @@ def test_import_loads_no_torch(module: str) -> None:
     assert not loaded.intersection(HEAVY)
 
 
+def test_what_is_painted_first_waits_for_nothing_that_fills_the_window() -> None:
+    loaded = loaded_by("import attention_explorer.window.window")
+    later = {
+        "attention_explorer.training_folders",
+        "attention_explorer.session.training",
+        "attention_explorer.session.state",
+        "attention_explorer.panels.base",
+    }
+    assert not loaded.intersection(later | {"tomllib", "attention_models.files.toml_files"})
+
+
 def test_models_loads_no_qt() -> None:
     loaded = loaded_by(
         "import attention_models.engine.engine, attention_models.forward.capture, attention_models.opening.open"

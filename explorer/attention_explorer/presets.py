@@ -12,7 +12,6 @@ import msgspec
 import platformdirs
 
 from attention_explorer.theme import ThemeName
-from attention_models.files.toml_files import decode_toml
 
 NAME = "presets.toml"
 _MOST_BYTES = 1 << 16
@@ -42,6 +41,10 @@ def presets() -> tuple[Presets, str]:
     try:
         if not path.is_file():
             return Presets(), ""
+        from attention_models.files.toml_files import (
+            decode_toml,  # the window waits for no module that it does not need
+        )
+
         with path.open("rb") as file:
             content = file.read(_MOST_BYTES + 1)
         if len(content) > _MOST_BYTES:

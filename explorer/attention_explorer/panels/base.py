@@ -65,8 +65,11 @@ READ_BY_ALL = (Loaded, Ran, "loading")
 """For refusals, the mark of an edited run, and what is asked again after a load."""
 READ_BY_PATHS = ("selection", "site", "document.view.distance")
 
-_Read = tuple[tuple[Any, ...], tuple[Result | None, ...]]
-"""Values, which are compared, and answers, each of which is itself or another."""
+_FIELDS = frozenset(field.name for field in fields(State))
+
+_Read = tuple[list[Any], list[Any]]
+"""Values, which are compared; and fields of the state and answers, each of which is itself or another: a failure that
+is said in the same words is a second one."""
 
 Place = tuple[QWidget, QRect]
 """A widget and a rectangle of it."""
@@ -123,7 +126,7 @@ class Panel(QWidget):
         self.theme: Theme = LIGHT
         self._rendered: State | None = None
         self._rendered_live: Live | None = None
-        self._has_read: _Read = ((), ())
+        self._has_read: _Read = ([], [])
         """What `reads` named when it was last drawn."""
         self._asked: Request | None = None
         self._asked_along: tuple[Request, ...] = ()
@@ -421,7 +424,8 @@ class Panel(QWidget):
         return super().event(event)
 
     def _on_changed(self, old: State, new: State) -> None:
-        if (old.loading is not None and new.loading is None) or new.results.loaded is not old.results.loaded:
+        is_new_model = new.results is not old.results and new.results.loaded is not old.results.loaded
+        if is_new_model or (old.loading is not None and new.loading is None):
             self._asked, self._asked_along = None, ()  # a load calls off what was asked for, also one that fails
         if self.isVisible():
             self.attempt(self._keep_up)
@@ -447,8 +451,8 @@ class Panel(QWidget):
             return False
         if self._read_of is None:
             return not is_same_but_for_live(state, self._rendered)
-        (values, answers), (old_values, old_answers) = self._read_of(state), self._has_read
-        return not all(map(is_, answers, old_answers)) or values != old_values
+        (values, parts), (old_values, old_parts) = self._read_of(state), self._has_read
+        return not all(map(is_, parts, old_parts)) or values != old_values
 
     @cached_property
     def _read_of(self) -> Callable[[State], _Read] | None:
@@ -456,9 +460,16 @@ class Panel(QWidget):
         if self.reads is None:
             return None
         ways = {*self.reads, *READ_BY_ALL, *(READ_BY_PATHS if self._path is not None else ())}
-        values = attrgetter(*sorted(way for way in ways if isinstance(way, str)))
+        names = sorted(way for way in ways if isinstance(way, str))
         kinds = [way for way in ways if isinstance(way, type)]
-        return lambda state: (values(state), tuple(map(state.results.newest.get, kinds)))
+        values = [attrgetter(name) for name in names if name not in _FIELDS]
+        parts = [attrgetter(name) for name in names if name in _FIELDS]
+
+        def read(state: State) -> _Read:
+            answers = map(state.results.newest.get, kinds)
+            return [value(state) for value in values], [*(part(state) for part in parts), *answers]
+
+        return read
 
     def _draw_live(self, live: Live) -> None:
         if live is not self._rendered_live:

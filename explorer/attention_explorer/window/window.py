@@ -16,10 +16,6 @@ from PySide6.QtWidgets import QApplication, QMenu
 from attention_explorer import settings as remembered
 from attention_explorer.settings import LARGEST_TEXT, LAYOUT_VERSION, SMALLEST_TEXT, Settings
 from attention_explorer.theme import ThemeName
-from attention_explorer.training_folders import is_private
-from attention_explorer.widgets.full_screen import fill_screen
-from attention_explorer.widgets.small_screens import fitted
-from attention_explorer.widgets.token_text import apart
 from attention_explorer.window.ending import close_dialogs
 from attention_explorer.window.shell import SMALLEST, Shell
 
@@ -139,6 +135,7 @@ class MainWindow(Shell):
         from attention_explorer.compute.background import Background
         from attention_explorer.compute.worker import open_engine
         from attention_explorer.widgets.page import WheelScrolls
+        from attention_explorer.widgets.small_screens import fitted
         from attention_explorer.window.audience.audience import Audience
         from attention_explorer.window.comparing import Comparing
         from attention_explorer.window.contents import Contents
@@ -384,11 +381,15 @@ class MainWindow(Shell):
 
     def set_full_screen(self, full: bool) -> None:
         """Fill the screen, or go back to how the window was: maximised, if it was."""
+        from attention_explorer.widgets.full_screen import fill_screen
+
         fill_screen(self, full)
 
     # the state, and what is remembered
 
     def _on_changed(self, old: State, new: State) -> None:
+        from attention_explorer.training_folders import is_private
+
         if new.recent_texts != old.recent_texts:
             self.settings.recent_texts = list(new.recent_texts)
             self._write_settings()
@@ -404,6 +405,8 @@ class MainWindow(Shell):
                     self._write_settings()
 
     def _show_title(self) -> None:
+        from attention_explorer.widgets.token_text import apart
+
         loaded, name = self.session.state.results.loaded, self.sessions.title
         model = "" if loaded is None else f"{apart(loaded.info.name)} - "
         self.setWindowTitle(f"{f'{apart(name)}[*] - ' if name else ''}{model}Attention Explorer")
@@ -420,6 +423,8 @@ class MainWindow(Shell):
 
     def _fill_recent(self) -> None:
         """List the sessions opened lately, and what ended windows have left."""
+        from attention_explorer.widgets.token_text import apart
+
         self.recent_menu.clear()
         for path in self.settings.recent_sessions:
             action = self.recent_menu.addAction(Path(path).name.replace("&", "&&"))

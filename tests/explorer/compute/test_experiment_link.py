@@ -87,6 +87,7 @@ def test_stopped_while_it_starts_it_is_gone_at_once(qtbot, linked, tmp_path):
     assert linked.experiment.ended is None
 
 
+@pytest.mark.full
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signals")
 def test_killed_it_is_a_sentence_and_can_be_run_again(qtbot, linked, tmp_path):
     linked.session.dispatch(RunExperiment(*tiny_experiment(tmp_path, ENDLESS), seed=0))

@@ -99,6 +99,9 @@ def every_tile(queries: int, keys: int) -> list[Tile]:
     ]
 
 
+@pytest.mark.short(
+    *("plain-mean", "bool mask-max", "float mask-mean", "mask of keys-max", "bias, causal-mean", "sinks-max"),
+)
 @pytest.mark.parametrize("how", ["max", "mean"])
 @pytest.mark.parametrize("case", CASES)
 def test_every_tile_equals_whole_rows_to_float32_rounding(how: Any, case: str) -> None:

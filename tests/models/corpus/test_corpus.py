@@ -38,6 +38,7 @@ def lines(tmp_path):
     return path
 
 
+@pytest.mark.short("gpt2", "bert")
 @pytest.mark.parametrize("kind", ["gpt2", "llama", "bert", "gpt_neo"])
 def test_means_are_those_of_eager_weights_text_by_text(tiny_model, lines, kind):
     model = tiny_model(kind)
@@ -292,6 +293,7 @@ def test_it_is_called_off_between_two_layers_and_nothing_half_counted_is_kept(gp
     assert isinstance(done, CorpusView)
 
 
+@pytest.mark.full
 def test_memory_does_not_grow_with_the_file(tiny_model, tmp_path, monkeypatch):
     """The most that Python holds, of a file four times as long."""
     monkeypatch.setattr(reading, "_AT_ONCE", 20)

@@ -71,13 +71,13 @@ def texts(model: Model) -> tuple[str, ...]:
     return ENGLISH if model.seq2seq else STORIES
 
 
-@pytest.mark.short("en-es")
+@pytest.mark.full
 def test_greedy_writes_what_generate_writes(model):
     expected = generated(model, texts(model), num_beams=1)
     assert [written(model, text) for text in texts(model)] == expected
 
 
-@pytest.mark.short("story-gpt-1.0-2", "en-es-0.0-4")
+@pytest.mark.short("en-es-0.0-4")
 @pytest.mark.parametrize("width", [2, 4])
 @pytest.mark.parametrize("penalty", PENALTIES)
 def test_beam_search_writes_what_generate_writes(model, width, penalty):
@@ -133,6 +133,7 @@ def test_the_chosen_token_is_listed_also_where_it_is_no_favourite(story_gpt):
     assert choice.drawn is None
 
 
+@pytest.mark.full
 def test_draws_come_as_often_as_their_probability(story_gpt):
     """Chi-square over 4,000 seeds, the rare tokens in one class; fails by chance once in 10,000 programs."""
     logits = torch.tensor([[2.0, 1.5, 1.0, 0.0, -1.0, -2.0, 3.0]])

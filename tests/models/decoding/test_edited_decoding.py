@@ -80,6 +80,7 @@ def assert_steps_are_whole_passes(model: Model, text: str, interventions: tuple[
     return writing
 
 
+@pytest.mark.short("(Scale(factor=0.3*", "(Mask(kind='window', window=4*", "(Positions*", "(Mask(kind='painted'*")
 @pytest.mark.parametrize("interventions", KEPT, ids=str)
 def test_cached_steps_are_whole_edited_passes(story_gpt, interventions):
     writing = assert_steps_are_whole_passes(story_gpt, TEXT, interventions)
@@ -87,6 +88,7 @@ def test_cached_steps_are_whole_edited_passes(story_gpt, interventions):
     assert writing.cached == writing.prompt + STEPS - 1
 
 
+@pytest.mark.short("(Mask(kind='full', window=None, cells=None, site=None, head=None),)", "(Mask(kind='painted'*")
 @pytest.mark.parametrize("interventions", ANEW, ids=str)
 def test_what_lets_a_token_see_the_future_is_read_anew_at_every_step(story_gpt, interventions):
     writing = assert_steps_are_whole_passes(story_gpt, TEXT, interventions)

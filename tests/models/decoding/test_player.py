@@ -314,6 +314,7 @@ def test_rows_of_every_beam_are_a_whole_passs_rows(gpt, story_gpt):
             np.testing.assert_array_equal(found.masked, trace.masked(SITE, 5))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("site", [SiteRef("cross", 2), SiteRef("decoder", 3)])
 def test_rows_of_every_beam_of_a_translation(translator, en_es, site):
     settings = DecodeSettings(strategy="beam", beams=4)

@@ -143,6 +143,7 @@ def test_a_text_that_was_written_before_anybody_followed(story_gpt: Model) -> No
     assert_one_pass(story_gpt, along(player, inputs, ids))
 
 
+@pytest.mark.full
 def test_samples_and_beams(story_gpt: Model) -> None:
     player, inputs = Player(story_gpt), RunInputs(TEXT)
     drawn = DecodeSettings(strategy="sample", seed=3)
@@ -210,6 +211,7 @@ def test_the_end_of_a_text_is_no_token_of_it(en_es: Model) -> None:
     assert_one_pass(en_es, found)
 
 
+@pytest.mark.short("mistral", "gpt_oss", "opt", "bart")
 @pytest.mark.parametrize(
     "kind", ["llama", "mistral", "gemma2", "gpt_oss", "gpt_neox", "opt", "t5", "bart", "bert2bert"]
 )

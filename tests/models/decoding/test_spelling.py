@@ -85,6 +85,7 @@ def test_every_token_in_the_place_of_a_mask(tiny_folder: TinyFolder, kind: str, 
     assert all(written[id_of(model, word)] for word in ("Ġand" if kind == "roberta" else "and", "T", "."))
 
 
+@pytest.mark.short("Tom and Anna went-bert_decoder", "sing-gpt2", "Tom\\n-gpt2")
 @pytest.mark.parametrize("kind", ["gpt2", "bert_decoder"])
 @pytest.mark.parametrize("text", ["Tom and Anna went", "The cat is ", "sing", "Tom\n"])
 def test_every_token_after_a_text(tiny_folder: TinyFolder, kind: str, text: str) -> None:
@@ -101,6 +102,7 @@ def test_every_token_after_a_text(tiny_folder: TinyFolder, kind: str, text: str)
     assert all(written[id_of(model, piece)] for piece in (".", "Ġand" if kind == "gpt2" else "and")) or text[-1] == " "
 
 
+@pytest.mark.short("-bert2bert", "La casa tien-t5")
 @pytest.mark.parametrize("kind", ["t5", "bert2bert"])
 @pytest.mark.parametrize("target", ["", "La casa", "La casa tien"])
 def test_every_token_after_a_target(tiny_folder: TinyFolder, kind: str, target: str) -> None:

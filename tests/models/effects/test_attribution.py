@@ -38,6 +38,7 @@ def total(parts: AttributionView) -> float:
     return parts.embedding + parts.constant + sum(s.total for s in parts.sites) + sum(v for _, v in parts.networks)
 
 
+@pytest.mark.short("gpt2-edits0", "llama-edits2", "opt-edits0")
 @pytest.mark.parametrize("edits", EDITS)
 @pytest.mark.parametrize("kind", ["gpt2", "llama", "gpt_neox", "opt"])
 def test_the_parts_sum_to_the_logit_of_transformers(tiny_model: TinyModel, kind: str, edits: Any) -> None:
@@ -119,6 +120,7 @@ def test_where_norms_stand_between_they_are_held(
     assert total(view) == pytest.approx(float(trace.logits[position].max()), abs=1e-4)
 
 
+@pytest.mark.short("gemma2-edits0", "bert-edits2", "marian-edits0")
 @pytest.mark.parametrize("edits", EDITS)
 @pytest.mark.parametrize("kind", ["gemma2", "bert", "roberta", "marian"])
 def test_parts_sum_to_the_logit_through_norms_and_caps(tiny_model: TinyModel, kind: str, edits: Any) -> None:

@@ -97,6 +97,7 @@ def test_it_is_of_the_run_with_its_interventions(story_gpt: Model) -> None:
     assert np.abs(of(view, "gradient") - of(explanations(story_gpt, STORY, target=300), "gradient")).max() > 1e-3
 
 
+@pytest.mark.full
 def test_a_long_text_has_no_flow_and_the_reason(story_gpt: Model) -> None:
     view = explanations(story_gpt, tiny.text_of(story_gpt, 60))
     account = next(account for account in view.accounts if account.name == "flow")

@@ -95,6 +95,7 @@ def check(model: Model, text: str, view: OtherWeightsView, rerun: Rerun) -> None
         assert divergence == pytest.approx(jensen_shannon(own, other), abs=1e-6)
 
 
+@pytest.mark.short("gpt2-layer", "bert-layer")
 @pytest.mark.parametrize("scope", ["head", "layer", "stack"])
 @pytest.mark.parametrize("kind", ["gpt2", "bert"])
 @pytest.mark.usefixtures("few_steps")
@@ -121,6 +122,7 @@ def test_what_is_found_is_so_in_a_forward_of_transformers(tiny_model: TinyModel,
             assert change.rerun.best.id != view.before.id
 
 
+@pytest.mark.full
 def test_a_head_that_decides_and_what_it_takes_to_turn_it(story_gpt: Model, few_steps: None) -> None:
     """Layer 4, head 1 of story-gpt finds the name: only with its weight elsewhere it is not Tom."""
     view = other_weights(story_gpt, STORY, ("decoder", 4), 1)
@@ -166,6 +168,7 @@ def test_every_move_and_block_by_itself_finds_no_less(tiny_model: TinyModel, few
         assert view.moved.mass <= min(moved.values()) + 1e-6
 
 
+@pytest.mark.full
 def test_a_head_that_is_out_of_the_run_may_have_any_weights(story_gpt: Model, few_steps: None) -> None:
     skip = Skip("head", SiteRef("decoder", 4), 1)
     view = other_weights(story_gpt, STORY, ("decoder", 4), 1, interventions=(skip,))
@@ -192,6 +195,7 @@ def test_one_key_leaves_nothing_to_change(story_gpt: Model, few_steps: None) -> 
     assert (view.blocked, view.moved, view.moves) == (None, None, 0)
 
 
+@pytest.mark.full
 def test_it_comes_in_parts_and_can_be_called_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "STEPS", 16)
     engine = opened("story-gpt")

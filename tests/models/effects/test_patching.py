@@ -44,6 +44,7 @@ def test_the_whole_stream_of_the_other_run_gives_the_other_run(tiny_model: TinyM
         np.testing.assert_allclose(logits, other, atol=ATOL)
 
 
+@pytest.mark.short("attention", "head")
 @pytest.mark.parametrize("kind", ["residual", "attention", "mlp", "head", "pattern"])
 def test_a_run_patched_with_itself_stays(story_gpt: Model, kind: Patched) -> None:
     view = patch(story_gpt, HERE, HERE, kind, target=" Tom")
@@ -96,6 +97,7 @@ def of_transformers(model: Model, kind: Patched) -> float:
     return float(logits[300])
 
 
+@pytest.mark.short("residual", "mlp")
 @pytest.mark.parametrize("kind", ["residual", "attention", "mlp", "head"])
 def test_one_place_is_as_by_hooks_on_transformers_modules(story_gpt: Model, kind: Patched) -> None:
     view = patch(story_gpt, HERE, THERE, kind, target=300)

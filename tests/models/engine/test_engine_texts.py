@@ -45,7 +45,7 @@ ENDINGS = {
 }
 
 
-@pytest.mark.short("2-*")
+@pytest.mark.short("2-emoji", "2-families")
 @pytest.mark.parametrize("ending", ENDINGS.values(), ids=ENDINGS)
 @pytest.mark.parametrize("room", [0, 1, 2, 3, 4])
 def test_cut_keeps_what_fits(gpt: Engine, story_gpt: Model, ending: str, room: int) -> None:
@@ -71,6 +71,7 @@ def test_cut_for_a_framed_model(bert: Engine) -> None:
     assert (tokens[0].piece, tokens[-1].piece) == ("[CLS]", "[SEP]")
 
 
+@pytest.mark.full
 def test_a_megabyte_of_text(gpt: Engine) -> None:
     text = ("Tom and Anna went to the park. 🙂 " * 40_000)[: 1 << 20]
     failure = failure_of(gpt, ForwardRequest(inputs=RunInputs(text), ticket=70))

@@ -59,7 +59,7 @@ def test_an_included_model_answers_everything_as_on_the_cpu(tmp_path, name, dtyp
     check_everything(name, name, dtype, tmp_path)
 
 
-@pytest.mark.short("llama-float32", "t5-float32")
+@pytest.mark.short("t5-float32")
 @pytest.mark.parametrize(
     ("kind", "dtype"),
     [
@@ -111,7 +111,7 @@ def test_a_long_text_is_answered_as_on_the_cpu(tiny_folder, tmp_path, everything
     check_everything(tiny_folder(kind), kind, dtype, tmp_path)
 
 
-@pytest.mark.short("attend")
+@pytest.mark.full
 @pytest.mark.parametrize("how", ["sdpa", "attend", "torch's encoder", "transformers"])
 def test_a_model_that_was_handed_over_is_run_where_it_lies(tiny_folder, tmp_path, how):
     answers = []

@@ -64,7 +64,7 @@ def weights(engine: Engine) -> dict[str, torch.Tensor]:
     return {name: p.detach().clone() for name, p in module.named_parameters(remove_duplicate=False)}
 
 
-@pytest.mark.short("float32-encoder-decoder", "float32-recurrent")
+@pytest.mark.short("float32-encoder-decoder")
 @pytest.mark.parametrize("shape", TEXT)
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_it_is_what_a_fresh_opening_gives_bit_for_bit(folders, shape, dtype):

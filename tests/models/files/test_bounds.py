@@ -62,6 +62,9 @@ FEW = Accounted(tensors=28, largest=330)
 NAMES = {"num_experts", "attention_types", "max_position_embeddings", "rope_theta"}
 
 
+@pytest.mark.short(
+    *("bert", "deepseek_v3", "gemma2", "gpt_neox", "longformer", "mbart", "mpt", "phi3", "siglip", "whisper"),
+)
 @pytest.mark.parametrize("kind", REAL)
 def test_settings_of_published_checkpoints_are_within_bounds(kind: str) -> None:
     config = transformers.CONFIG_MAPPING[kind]()

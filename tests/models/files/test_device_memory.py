@@ -77,6 +77,7 @@ def test_memory_that_torch_keeps_for_later_is_free():
     assert driver.memory_reserved(torch.device(DEVICE)) == pretend_device.held() < before + 10_000_000  # given back
 
 
+@pytest.mark.full
 def test_a_model_that_does_not_fit_is_let_go_and_the_open_one_stays():
     engine = open_in("vit-quickdraw", Placement(DEVICE))
     before = taken()
@@ -107,6 +108,7 @@ def test_a_text_that_does_not_fit_is_let_go_and_the_run_before_stays():
     forward(engine, tiny.SENTENCE * 8, ticket=4)
 
 
+@pytest.mark.full
 def test_a_model_that_is_closed_leaves_nothing_there():
     engine = open_in("vit-quickdraw", Placement(DEVICE))
     before = taken()
@@ -121,6 +123,7 @@ def test_a_model_that_is_closed_leaves_nothing_there():
     assert taken() < before + 5000  # a table of what is the future, for as many tokens
 
 
+@pytest.mark.short("0")
 @pytest.mark.parametrize("room", [0, 4000])
 def test_what_is_computed_in_parts_begins_anew_where_it_failed(tiny_folder, monkeypatch, room):
     monkeypatch.setattr(values, "LARGEST_WHOLE", 4)

@@ -36,6 +36,7 @@ pytestmark = pytest.mark.usefixtures("pretended")
 SITE = SiteRef("decoder", 1)
 
 
+@pytest.mark.short("float32-gpt2", "float32-modernbert", "bfloat16-bart")
 @pytest.mark.parametrize("kind", ["gpt2", "llama", "bert", "modernbert", "t5", "bart"])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_a_captured_run_waits_once_more_than_one_by_torchs_own_attention(tiny_folder, kind, dtype):

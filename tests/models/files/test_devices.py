@@ -157,6 +157,7 @@ def test_half_precision_equals_eager_in_that_precision(dtype):
     assert np.abs(trace.logits - logits).max() / np.abs(logits).max() <= tolerance
 
 
+@pytest.mark.short("bfloat16")
 @pytest.mark.parametrize("dtype", HALF)
 def test_every_view_is_answered_in_half_precision(dtype):
     engine = Engine()
@@ -189,6 +190,10 @@ def test_every_view_is_answered_in_half_precision(dtype):
     assert report.holds
 
 
+@pytest.mark.short(
+    *("gpt2-float16", "gemma2-bfloat16", "gpt_oss-float16", "albert-bfloat16", "roberta-float16"),
+    *("marian-bfloat16",),
+)
 @pytest.mark.parametrize("dtype", HALF)
 @pytest.mark.parametrize("kind", ["gpt2", "llama", "gemma2", "gpt_oss", "bert", "albert", "roberta", "t5", "marian"])
 def test_every_family_runs_in_half_precision(tiny_folder, kind, dtype):
@@ -200,6 +205,7 @@ def test_every_family_runs_in_half_precision(tiny_folder, kind, dtype):
         assert np.isfinite(weights).all()
 
 
+@pytest.mark.short("story-gpt")
 @pytest.mark.parametrize("reference", ["story-gpt", "en-es"])
 def test_a_model_whose_weights_are_kept_aside_answers_the_same(monkeypatch, reference):
     """As accelerate leaves it where the model is larger than the device: each weight comes when its module runs."""

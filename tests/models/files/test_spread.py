@@ -43,6 +43,7 @@ def test_a_model_spread_over_two_cards_and_the_cpu_answers_the_same(monkeypatch,
 
 
 # accelerate says of a buffer beside the modules (mBART's) that it is no module
+@pytest.mark.short("mbart")
 @pytest.mark.filterwarnings("ignore:The following device_map keys do not match any submodules")
 @pytest.mark.parametrize("kind", ["llama", "bert", "mbart", "t5", "gpt_oss", "modernbert"])
 def test_a_family_can_be_spread(tiny_folder, monkeypatch, kind):

@@ -59,6 +59,7 @@ def _named(box: FeedForwardBox) -> dict[tuple[int | None, int], Any]:
     return {(neuron.expert, neuron.number): neuron for neuron in box.neurons}
 
 
+@pytest.mark.short("mixtral-eager", "gpt_oss-eager")
 @pytest.mark.parametrize(
     ("kind", "way"),
     [

@@ -64,6 +64,7 @@ def opened(tmp_path_factory, monkeypatch):
     return open_
 
 
+@pytest.mark.short("qwen3_moe", "falcon", "starcoder2")
 @pytest.mark.parametrize("kind", MORE)
 def test_a_block_is_read_and_adds_up(opened, kind):
     context = context_of(opened(kind))

@@ -45,6 +45,7 @@ def _text(name: str) -> str:
     return {"vit-cifar10": PICTURE, "vit-quickdraw": "sample:fish-1", "en-es": "Good morning."}.get(name, tiny.SENTENCE)
 
 
+@pytest.mark.short("story-bert", "vit-cifar10")
 @pytest.mark.parametrize("name", INCLUDED)
 def test_an_included_model_is_what_hooks_saw(name):
     model = open_checkpoint(name)
@@ -83,6 +84,7 @@ def _check(block: Any, blocks: Blocks, layer: int, seen: Seen) -> None:
     close(block.norms, after[0].norm(dim=-1).numpy())
 
 
+@pytest.mark.short("deit", "siglip_vision")
 @pytest.mark.parametrize(
     "kind", ["vit", "deit", "dinov2", "dinov2_registers", "clip_vision", "siglip_vision", "data2vec"]
 )

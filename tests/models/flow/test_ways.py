@@ -62,6 +62,7 @@ def _flow(context: Context) -> FlowView:
     return flow_answer(FlowRequest(run=1), context)
 
 
+@pytest.mark.short("story-gpt-changes1", "llama-changes4", "albert-changes6", "story-gpt-changes9", "bert-changes12")
 @pytest.mark.parametrize(("name", "changes"), CHANGES)
 def test_a_changed_run_is_read_as_it_was_changed(model_of, name, changes):
     model = model_of(name)

@@ -123,6 +123,7 @@ def test_what_is_held_at_a_position_is_everywhere_as_there(tiny_model: TinyModel
     assert_same(model, said(model, whole), Skip("mlp", ref, None, "position", 2))
 
 
+@pytest.mark.short("llama", "t5")
 @pytest.mark.parametrize("kind", ["gpt2", "llama", "bert", "t5", "marian"])
 def test_what_is_held_at_its_mean_gives_the_mean_over_our_sentences(tiny_model: TinyModel, kind: str) -> None:
     model, here = tiny_model(kind), slice_of(tiny_model(kind), 1)

@@ -296,6 +296,7 @@ def test_shifted_positions_of_a_padded_text_are_those_of_the_text_alone(tiny_mod
     np.testing.assert_allclose(trace.logits[real], alone.logits, atol=7e-6 * max(1.0, np.abs(alone.logits).max()))
 
 
+@pytest.mark.short("gpt2-left", "bert-right", "t5-left")
 @pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize("kind", ["gpt2", "bert", "t5", "mt5", "marian", "bloom", "bert_classifier", "bert_choice"])
 def test_the_tick_compares_with_the_text_alone(tiny_model: TinyModel, kind: str, side: PaddingSide) -> None:
@@ -376,6 +377,7 @@ def test_strip_holds_for_each_text_and_turns_red_for_another(
     assert found.weight_difference > 1e-3
 
 
+@pytest.mark.short("gpt2-left", "bart-right")
 @pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize("kind", ["gpt2", "llama", "gemma2", "bart"])
 def test_strip_holds_in_half_precision(tiny_folder: TinyFolder, kind: str, side: PaddingSide) -> None:

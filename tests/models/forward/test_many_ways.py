@@ -12,7 +12,7 @@ import pytest
 from tests.models.forward import many_ways
 
 
-@pytest.mark.short("COMPATIBLE-5")
+@pytest.mark.full
 @pytest.mark.parametrize(("reproducible", "times"), [("", 33), ("COMPATIBLE", 5)])
 def test_one_text_in_two_hundred_ways(reproducible: str, times: int) -> None:
     """With another number of threads a processor may add in another order: there rounding alone may differ."""

@@ -44,6 +44,7 @@ def called(model: Model, kind: str) -> dict[str, torch.Tensor]:
     return inputs
 
 
+@pytest.mark.short("bert", "xlnet", "t5", "bart", "roberta")
 @pytest.mark.parametrize("kind", SEGMENTED + SEPARATED)
 def test_every_family_computes_as_transformers_does(tiny_model: TinyModel, kind: str) -> None:
     model = tiny_model(kind)

@@ -79,6 +79,7 @@ def picture() -> np.ndarray:
     return np.random.default_rng(0).integers(0, 256, (36, 30, 3), dtype=np.uint8)
 
 
+@pytest.mark.short("vit_grey", "deit", "dinov2_registers", "clip", "beit", "data2vec")
 @pytest.mark.parametrize("kind", PREFIXES)
 def test_equals_eager(vision_folder: VisionFolder, vision_model: VisionOpen, picture: np.ndarray, kind: str) -> None:
     model = vision_model(kind)

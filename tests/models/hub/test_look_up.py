@@ -463,6 +463,7 @@ def test_a_list_without_end_is_not_read_to_its_end(engine: HubEngine, hub: Hub) 
     assert sent < 100 << 20
 
 
+@pytest.mark.short("200")
 @pytest.mark.parametrize("status", [200, 500])
 def test_what_comes_packed_is_not_unpacked(engine: HubEngine, hub: Hub, status: int) -> None:
     bomb = gzip.compress(bytes(256 << 20))

@@ -137,6 +137,7 @@ def assert_whole(cache: Path, source: Path) -> None:
     assert not list(cache.rglob("*.incomplete"))
 
 
+@pytest.mark.short("ours")
 @pytest.mark.parametrize("first", [OURS, THEIRS], ids=["ours", "huggingface_hub"])
 def test_what_another_program_fetches_is_waited_for_and_used(
     first: str, hub: SlowHub, cache: Path, source: Path

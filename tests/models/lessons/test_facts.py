@@ -55,6 +55,7 @@ def value(engine: Engine, **said: Any) -> Any:
     return view.values[0]
 
 
+@pytest.mark.full
 def test_a_figure_of_other_interventions_is_that_of_the_model_run_with_them(engine: Engine) -> None:
     """transformers' own eager pass, given the mask: what is not causal, or is blocked in every head, is −∞."""
     model = open_checkpoint("story-gpt")

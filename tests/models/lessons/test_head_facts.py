@@ -88,6 +88,7 @@ def test_a_mask_that_is_put_on_is_told(engine: Engine, intervention: Mask, mask:
     assert value(engine, kind="mask", site=SITE, head=5, unchanged=True) == "causal"
 
 
+@pytest.mark.full
 def test_the_role_of_a_head_follows_from_the_eager_pass_over_the_texts(reader: Engine) -> None:
     """The mean, over the rows that have a token before them, of what they give that token."""
     model = open_checkpoint("story-bert")

@@ -108,6 +108,7 @@ def test_equals_peft_on_eager(tiny_folder: TinyFolder, adapter: Trained, kind: s
     np.testing.assert_allclose(trace.logits, out.logits[0].numpy(), atol=1e-4 if on else 1e-5, rtol=1e-5)
 
 
+@pytest.mark.short("gpt2")
 @pytest.mark.parametrize("kind", lora.TARGETS)
 def test_equals_peft_merged_to_the_last_digits(tiny_folder: TinyFolder, adapter: Trained, kind: str) -> None:
     folder = adapter(kind)
@@ -125,6 +126,7 @@ def test_equals_peft_merged_to_the_last_digits(tiny_folder: TinyFolder, adapter:
         assert torch.equal(mine[name], parameter)
 
 
+@pytest.mark.short("gpt2")
 @pytest.mark.parametrize("kind", lora.TARGETS)
 def test_off_is_the_base_to_the_last_bit_and_on_again_the_tuned(
     tiny_folder: TinyFolder, adapter: Trained, kind: str
@@ -155,6 +157,7 @@ def test_scale_of_the_root_of_the_rank(tiny_folder: TinyFolder, adapter: Trained
     np.testing.assert_allclose(run(model, tiny.SENTENCE).logits, out.logits[0].numpy(), atol=1e-4)
 
 
+@pytest.mark.short("dora", "all")
 @pytest.mark.parametrize("way", lora.WAYS)
 def test_other_ways_to_the_weights_equal_peft_merged_and_not(
     tiny_folder: TinyFolder, adapter: Trained, way: str
@@ -334,6 +337,7 @@ SPOILT: dict[str, Callable[[AdapterInfo], AdapterInfo]] = {
 }
 
 
+@pytest.mark.short("dora")
 @pytest.mark.parametrize("way", SPOILT)
 def test_strip_turns_red_where_a_part_of_it_is_dropped(adapter: Trained, way: str) -> None:
     """Planted: weights as they would be without the magnitude, the pattern, the root or the replaced head."""
@@ -356,6 +360,11 @@ def change(folder: Path, **settings: Any) -> None:
     path.write_text(json.dumps({**json.loads(path.read_text()), **settings}))
 
 
+@pytest.mark.short(
+    *("settings1-has no magnitude", "settings4-no list of names of modules"),
+    *("settings7-names no number for c_attn", "settings10-biases of its own"),
+    *("settings13-changed its model's own weights", "settings16-is not of the rank 5"),
+)
 @pytest.mark.parametrize(
     ("settings", "words"),
     [

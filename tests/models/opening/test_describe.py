@@ -64,6 +64,7 @@ def test_as_it_opens(
     assert found.text_tokens == model.info.context or (model.info.context is None and found.text_tokens == 512)
 
 
+@pytest.mark.short("story-gpt", "en-es", "dates-bahdanau", "vit-cifar10")
 @pytest.mark.parametrize("name", SHIPPED)
 def test_shipped(name: str) -> None:
     found = describe(name)

@@ -40,6 +40,10 @@ WINDOWS = {  # keys back from each query in each layer, the query's own included
 }
 
 
+@pytest.mark.short(
+    *("causal-gpt2", "causal-mistral", "causal-gemma2", "causal-gpt_oss", "causal-llama4", "causal-gpt_neox"),
+    *("masked-*", "encoder-bert_tagger", "encoder-t5_encoder", "seq2seq-t5", "seq2seq-bart"),
+)
 @pytest.mark.parametrize(("family", "kind"), ALL)
 def test_equals_eager(tiny_model: TinyModel, family: str, kind: str) -> None:
     model = tiny_model(kind)

@@ -40,6 +40,7 @@ def test_an_adapter_beside_whole_weights_is_not_put_on_them(folder: Path, monkey
     np.testing.assert_array_equal(run(open_checkpoint(folder), "a b").logits, expected)
 
 
+@pytest.mark.short("story-bert", "en-es", "dates-luong", "vit-quickdraw")
 @pytest.mark.parametrize("name", SHIPPED)
 def test_shipped(name: str) -> None:
     model = open_checkpoint(name)

@@ -40,6 +40,7 @@ def own(folder: Path, tmp_path: Path) -> Path:
     return shutil.copytree(folder, tmp_path / "own")
 
 
+@pytest.mark.short("on-encoder-decoder", "off-decoder")
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("tied", ["on", "off"])
 def test_the_weights_are_those_that_the_training_had(tmp_path, shape, tied):

@@ -38,6 +38,7 @@ def folder(kind, tmp_path_factory):
     return write_folder(tmp_path_factory.mktemp(kind), **KINDS[kind])
 
 
+@pytest.mark.short("encoder-decoder", "llama-like", "encoder")
 def test_it_opens_as_what_it_is(kind, folder):
     model, info = open_checkpoint(folder), describe(str(folder))
     shape = KINDS[kind].get("shape", "encoder-decoder")
@@ -85,7 +86,7 @@ def test_what_it_writes_is_what_transformers_writes(kind, folder):
     assert list(last.ids)[: len(written) - start] == written[start:]
 
 
-@pytest.mark.short("encoder-decoder", "llama-like", "encoder")
+@pytest.mark.short("llama-like")
 def test_every_question_about_it_is_answered(kind, folder, tmp_path):
     engine = open_in(folder, Placement("cpu"))
     text = text_for(KINDS[kind].get("shape", "encoder-decoder"))

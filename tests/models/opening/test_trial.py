@@ -235,6 +235,7 @@ def answers(qapp: QCoreApplication) -> Iterator[tuple[Bridge, list[Result]]]:
     assert bridge.stop(60)
 
 
+@pytest.mark.short("describe-load")
 @pytest.mark.parametrize(("first", "then"), [("describe", "describe"), ("describe", "load"), ("load", "load")])
 def test_another_choice_does_not_wait_behind_one_that_hangs(
     answers: tuple[Bridge, list[Result]],

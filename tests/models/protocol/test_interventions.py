@@ -108,6 +108,7 @@ KINDS: list[tuple[str, int | None]] = [
 ]
 
 
+@pytest.mark.short("story_gpt-*", "story_bert-padding-3")
 @pytest.mark.parametrize(("kind", "window"), KINDS)
 @pytest.mark.parametrize("name", ["story_gpt", "story_bert"])
 def test_each_mask_is_a_hand_built_mask_in_eager(name, kind, window, request):

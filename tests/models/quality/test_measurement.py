@@ -72,6 +72,7 @@ def test_bins_hold_the_sentences_of_their_lengths(pairs):
     assert (view.done, view.total, view.ended) == (6, 6, True)
 
 
+@pytest.mark.full
 def test_bleu_is_sacrebleus(pairs):
     view = measure(["en-es"], pairs)
     sentences = grouped(PAIRS)
@@ -150,6 +151,7 @@ def test_models_stand_side_by_side(pairs, folders):
     assert {len(e.written) for b in view.bins for e in b.examples} == {3}
 
 
+@pytest.mark.full
 def test_lengths_beyond_the_training_are_scored_together(tmp_path, folders):
     long = ("My brother " + "and my sister " * 5, "Mi hermano y mi hermana."), ("The cat " + "is old " * 6, "El gato.")
     view = measure(folders, list_of(tmp_path, [*PAIRS, *long]))

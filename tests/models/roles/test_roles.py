@@ -260,6 +260,7 @@ def test_story_bert_has_a_head_for_the_token_before(story_bert):
 # --------------------------------------------------------------------------- what each family can have
 
 
+@pytest.mark.short("vit-quickdraw-stacks1-positional-det-to-head")
 @pytest.mark.parametrize(
     ("name", "stacks", "has", "lacks"),
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 import torch
 import transformers
 
@@ -20,6 +21,7 @@ def scores(module: transformers.LlamaForCausalLM, folder: Path) -> RolesView:
     return head_roles(open_checkpoint(folder), cached=False)
 
 
+@pytest.mark.full
 def test_induction_rises_with_training(tmp_path):
     torch.manual_seed(0)
     vocabulary = 330  # of the tokenizer

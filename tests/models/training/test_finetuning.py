@@ -106,6 +106,7 @@ def test_the_loss_of_a_masked_model_is_transformers_own():
     assert measured == pytest.approx(total / count, abs=1e-5)
 
 
+@pytest.mark.full
 def test_a_step_is_adamws_written_out(gpt):
     settings = TuningSettings(rate=1e-3, decay=0.1, clip=0.5, batch=4)
     rows = rows_of(gpt, TEXT, 0)
@@ -205,6 +206,11 @@ def test_what_cannot_be_learned_from_is_said(gpt, tmp_path, content, words):
         rows_of(gpt, data_in(read_source(path)), 0)
 
 
+@pytest.mark.short(
+    *("a.tsv-one\\ttwo\\tthree-line 1, has 3 columns", "a.csv-one,two\\nthree\\n-a\\\\.csv, line 2, *"),
+    *("a.csv-content6-a\\\\.csv, line 2, is no CSV", "a.txt-content9-a\\\\.txt, line 21, has 1 c*"),
+    *("a.tsv-content11-line 1, has a column of *",),
+)
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
@@ -307,6 +313,7 @@ def test_it_learns_and_its_folder_opens_as_it_was(tmp_path, base, tuned):
         assert not (folder / ADAPTER).exists()
 
 
+@pytest.mark.short("story-bert-head")
 @pytest.mark.parametrize("tuned", ["all", "head", "lora"])
 @pytest.mark.parametrize("base", ["story-gpt", "story-bert", "en-es"])
 def test_a_snapshot_opens_as_the_model_was_and_is_gone_on_from_bit_for_bit(tmp_path, base, tuned):

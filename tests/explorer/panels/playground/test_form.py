@@ -33,6 +33,7 @@ CHANGED = {
     "causal_mask": "off",
     "buckets": "8",
     "farthest": "64",
+    "tied": "off",
 }
 """Another value for each switch that is put away at times."""
 
