@@ -32,6 +32,7 @@ from attention_explorer.panels import base  # noqa: E402
 from attention_explorer.panels.decoding.panel import DecodingPanel  # noqa: E402
 from attention_explorer.panels.head_atlas.panel import HeadAtlasPanel  # noqa: E402
 from attention_explorer.panels.playground.panel import PlaygroundPanel  # noqa: E402
+from attention_explorer.session.training import TrainingState  # noqa: E402
 from attention_explorer.window.window import MainWindow  # noqa: E402
 from tests.explorer.real_window import opened_window, panel_of, press, settle, wait_until  # noqa: E402
 
@@ -165,22 +166,28 @@ def of_a_snapshot(window: MainWindow, turns: int = TURNS) -> Cost:
     wait_until(panel.train.isEnabled)
     panel.train.click()
     session = window.session
-    wait_until(lambda: session.state.training is not None and session.live.learning.step > 5)
+    wait_until(lambda: session.state.training is not None and learning_of(window).step > 5)
     panel.pause.click()
-    wait_until(lambda: session.live.learning.phase == "paused")
-    wait_until(lambda: session.live.learning.snapshot == session.live.learning.step)
-    wait_until(lambda: opened_step(window) == session.live.learning.step and window.is_settled())
+    wait_until(lambda: learning_of(window).phase == "paused")
+    wait_until(lambda: learning_of(window).snapshot == learning_of(window).step)
+    wait_until(lambda: opened_step(window) == learning_of(window).step and window.is_settled())
     costs = []
     for _ in range(turns):
-        step = session.live.learning.step + 1
+        step = learning_of(window).step + 1
         costs.append(
             cost(
                 window,
                 panel.batch.click,
-                lambda step=step: opened_step(window) == step and session.live.learning.step == step,  # type: ignore[misc]
+                lambda step=step: opened_step(window) == step and learning_of(window).step == step,  # type: ignore[misc]
             )
         )
     return middle(costs)
+
+
+def learning_of(window: MainWindow) -> TrainingState:
+    learning = window.session.live.learning
+    assert learning is not None
+    return learning
 
 
 def opened_step(window: MainWindow) -> int | None:

@@ -148,4 +148,8 @@ def recorded() -> Iterator[Reading]:
 
 
 def _below(kind: type) -> list[type]:
-    return [each for child in kind.__subclasses__() for each in (child, *_below(child))]
+    found: list[type] = []
+    child: type
+    for child in kind.__subclasses__():
+        found += [child, *_below(child)]
+    return found

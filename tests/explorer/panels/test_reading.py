@@ -12,7 +12,7 @@ from attention_explorer.session.intents import Busy, SelectHead, SetText, SetVie
 from attention_explorer.session.live import Live
 from attention_explorer.session.state import State
 from attention_models.protocol.head import HeadRequest, HeadView
-from attention_models.protocol.request import Request
+from attention_models.protocol.request import Lane, Request
 from attention_models.protocol.values import SiteRef
 from tests.explorer.panels.reading import recorded
 from tests.explorer.session import answers
@@ -32,7 +32,7 @@ class OfAHead(Panel):
         super().__init__(*args)  # type: ignore[arg-type]
         self.drawn: list[State] = []
         self.before: list[State | None] = []
-        self.live: list[frozenset[str]] = []
+        self.live: list[frozenset[Lane]] = []
 
     def wants(self, state: State) -> Request | None:
         return HeadRequest(run=1, site=FIVE, head=state.selection.head)
@@ -123,7 +123,7 @@ def test_it_asks_again_only_for_what_it_reads(qtbot, session):
 
 def test_one_that_says_nothing_is_drawn_at_every_change(qtbot, session):
     class Open(OfAHead):
-        reads = None
+        reads = None  # type: ignore[assignment]
 
     panel = shown(qtbot, Open, session)
     session.dispatch(SetText("Tom ran"))

@@ -41,7 +41,7 @@ from attention_models.protocol.decoding_settings import DecodeSettings
 from attention_models.protocol.head import HeadRequest
 from attention_models.protocol.interventions import Scale
 from attention_models.protocol.loading import LoadRequest
-from attention_models.protocol.request import Failure, Request
+from attention_models.protocol.request import Failure, Lane, Request
 from attention_models.protocol.roles import RolesRequest
 from attention_models.protocol.run_inputs import RunInputs
 from attention_models.protocol.running import ForwardRequest, Ran
@@ -148,7 +148,7 @@ def test_of_lanes_that_become_busy_one_after_the_other_only_the_last_word_is_tol
             session.dispatch(SetText("b"))
             session.dispatch(Busy(frozenset({atlas})))
 
-    told: list[frozenset[str]] = []
+    told: list[frozenset[Lane]] = []
     session.changed.connect(ask)
     session.live_changed.connect(lambda _, live: told.append(live.busy))
     session.dispatch(SetText("a"))

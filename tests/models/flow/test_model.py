@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -122,7 +124,8 @@ def test_what_is_concatenated_is_told_apart(tmp_path, positions, text):
     model = open_checkpoint(write_folder(tmp_path, shape="decoder", positions=positions))
     trace = run(model, text)
     (stack,) = watch(model, trace, text, None, never, silent).stacks
-    body = model.module.model.decoder
+    module: Any = model.module
+    body = module.model.decoder
     tokens, places = stack.embedding
     assert (tokens.part, tokens.module) == ("tokens", "model.decoder.embedding")
     assert (places.part, places.module) == ("positions", "model.decoder.position_embedding")
