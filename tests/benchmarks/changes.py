@@ -165,29 +165,27 @@ def of_a_snapshot(window: MainWindow, turns: int = TURNS) -> Cost:
     panel = panel_of(window, PlaygroundPanel)
     wait_until(panel.train.isEnabled)
     panel.train.click()
-    session = window.session
-    wait_until(lambda: session.state.training is not None and learning_of(window).step > 5)
+
+    def learning() -> TrainingState:
+        found = window.session.live.learning
+        assert found is not None
+        return found
+
+    wait_until(lambda: window.session.state.training is not None and learning().step > 5)
     panel.pause.click()
-    wait_until(lambda: learning_of(window).phase == "paused")
-    wait_until(lambda: learning_of(window).snapshot == learning_of(window).step)
-    wait_until(lambda: opened_step(window) == learning_of(window).step and window.is_settled())
+    wait_until(lambda: learning().phase == "paused" and learning().snapshot == learning().step)
+    wait_until(lambda: opened_step(window) == learning().step and window.is_settled())
     costs = []
     for _ in range(turns):
-        step = learning_of(window).step + 1
+        step = learning().step + 1
         costs.append(
             cost(
                 window,
                 panel.batch.click,
-                lambda step=step: opened_step(window) == step and learning_of(window).step == step,  # type: ignore[misc]
+                lambda step=step: opened_step(window) == step and learning().step == step,  # type: ignore[misc]
             )
         )
     return middle(costs)
-
-
-def learning_of(window: MainWindow) -> TrainingState:
-    learning = window.session.live.learning
-    assert learning is not None
-    return learning
 
 
 def opened_step(window: MainWindow) -> int | None:

@@ -250,6 +250,7 @@ def test_a_picture_of_story_bert_with_odd_bytes_in_the_text(tmp_path):
     assert (image.width(), image.height()) == (1440, 900)
 
 
+@pytest.mark.full
 def test_no_picture_of_a_model_that_does_not_take_what_it_was_given(tmp_path):
     done = run("--png", str(tmp_path / "a.png"), "--checkpoint", "vit-quickdraw", "--text", "Tom")
     assert (done.returncode, done.stdout) == (1, "")
@@ -282,7 +283,7 @@ def generated(model: models.Model, text: str, **settings: Any) -> str:
     return written
 
 
-@pytest.mark.short("options0-*-Where*", "options2-*-Where*")
+@pytest.mark.short("options0-*-Where*")
 @pytest.mark.parametrize("text", ["The black cat is sleeping on the table.", "Where do you live?"])
 @pytest.mark.parametrize(
     ("options", "settings"),
@@ -494,6 +495,7 @@ def test_a_picture_of_a_text_that_is_cut(tmp_path):
     assert not QImage(str(tmp_path / "a.png")).isNull()
 
 
+@pytest.mark.full
 def test_what_opens_says_nothing_on_standard_error(tmp_path):
     """transformers prints a table of the tensors that it has no place for."""
     folder = tmp_path / "more"

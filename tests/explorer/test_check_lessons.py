@@ -68,6 +68,7 @@ def window(qapp: QApplication) -> Iterator[MainWindow]:
         yield window
 
 
+@pytest.mark.short("05-masks")
 @pytest.mark.parametrize("path", shipped_lessons(), ids=lambda path: path.stem)
 def test_every_step_of_a_lesson_is_shown_and_what_it_says_is_so(window: MainWindow, path: Path) -> None:
     lines = list(checked(window, path))
@@ -162,6 +163,7 @@ def test_a_cause_that_an_intervention_belies_fails(
     assert f"it says “{says}”, but “{holds}” is not so: {found}" in line
 
 
+@pytest.mark.short("The tour-*")
 @pytest.mark.parametrize(("name", "opened"), BESIDE, ids=lambda value: value if isinstance(value, str) else "")
 def test_what_examples_and_the_tour_say_of_causes_is_so(window: MainWindow, name: str, opened: OpenLesson) -> None:
     lines = list(gone_through(window, name, opened))
@@ -169,6 +171,7 @@ def test_what_examples_and_the_tour_say_of_causes_is_so(window: MainWindow, name
     assert lines
 
 
+@pytest.mark.full
 def test_the_command_says_what_is_wrong_and_ends_with_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "a.toml").write_text("title = 3")
     assert app.main(["--check-lessons", str(tmp_path / "a.toml")]) == 1

@@ -154,6 +154,7 @@ def test_closing_during_a_forward_pass(at_work):
         at_work(window)
 
 
+@pytest.mark.full
 def test_closing_with_every_lane_waiting(at_work):
     with opened_window() as window:
         settle(window)
@@ -172,7 +173,7 @@ def test_closing_before_the_engine_was_started(qapp):
         destroy(window)
 
 
-@pytest.mark.short("file", "menu")
+@pytest.mark.short("menu")
 @pytest.mark.parametrize(
     "opens",
     [
@@ -205,6 +206,7 @@ def test_dialogs_end_with_their_window_where_the_program_goes_on(qapp, opens):
         assert not any(widget.isVisible() for widget in QApplication.topLevelWidgets())
 
 
+@pytest.mark.full
 def test_after_closing_nothing_arrives(qapp):
     with opened_window() as window:
         window.session.dispatch(SetText("Tom went"))

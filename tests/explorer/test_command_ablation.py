@@ -24,6 +24,7 @@ def rows_of(path):
         return list(csv.reader(file))
 
 
+@pytest.mark.short("None")
 @pytest.mark.parametrize("against", [None, " Anna"])
 def test_a_row_a_head(tmp_path, capfd, model, against):
     out = tmp_path / "out.csv"

@@ -85,7 +85,7 @@ def test_the_tuned_checkpoint_is_not_written_over(tmp_path, capfd):
 LABELLED = "\n".join(f"The {a} and the {b}.\tThey met.\t{i % 2}" for i, a in enumerate("abcdef") for b in "ghij")
 
 
-@pytest.mark.short("story-next-*")
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("checkpoint", "content", "how"),
     [
@@ -158,6 +158,10 @@ def _record(**changes):
     return change
 
 
+@pytest.mark.short(
+    *("<lambda>-is damaged", "change-the rank of an adapter is from 1 *"),
+    *("change-describes no fine-tuning that cou*", "change-the seed is a number of more than*"),
+)
 @pytest.mark.parametrize(
     ("harm", "words"),
     [

@@ -121,7 +121,7 @@ def recorded() -> Iterator[Reading]:
         reading.note(kind)
         return of(self, kind)
 
-    kinds = [Panel, *_below(Panel)]
+    kinds: list[type[Panel]] = [Panel, *_below(Panel)]
     put_back: list[tuple[type, str, Any]] = []
 
     def put(owner: type, name: str, value: Any) -> None:
@@ -147,9 +147,5 @@ def recorded() -> Iterator[Reading]:
                 setattr(owner, name, value)
 
 
-def _below(kind: type) -> list[type]:
-    found: list[type] = []
-    child: type
-    for child in kind.__subclasses__():
-        found += [child, *_below(child)]
-    return found
+def _below(kind: type[Panel]) -> list[type[Panel]]:
+    return [each for child in kind.__subclasses__() for each in (child, *_below(child))]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import pytest
 
 from attention_explorer.panels import registry
@@ -12,7 +14,7 @@ from attention_explorer.session.intents import Busy, SelectHead, SetText, SetVie
 from attention_explorer.session.live import Live
 from attention_explorer.session.state import State
 from attention_models.protocol.head import HeadRequest, HeadView
-from attention_models.protocol.request import Lane, Request
+from attention_models.protocol.request import Lane, Request, Result
 from attention_models.protocol.values import SiteRef
 from tests.explorer.panels.reading import recorded
 from tests.explorer.session import answers
@@ -26,7 +28,7 @@ class OfAHead(Panel):
 
     name = "of a head"
     title = "Of a head"
-    reads = ("selection", HeadView)
+    reads: ClassVar[tuple[str | type[Result], ...] | None] = ("selection", HeadView)
 
     def __init__(self, *args: object) -> None:
         super().__init__(*args)  # type: ignore[arg-type]
@@ -123,7 +125,7 @@ def test_it_asks_again_only_for_what_it_reads(qtbot, session):
 
 def test_one_that_says_nothing_is_drawn_at_every_change(qtbot, session):
     class Open(OfAHead):
-        reads = None  # type: ignore[assignment]
+        reads = None
 
     panel = shown(qtbot, Open, session)
     session.dispatch(SetText("Tom ran"))

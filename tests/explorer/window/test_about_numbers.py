@@ -115,6 +115,7 @@ def near(value: float, text: str, form: str) -> None:
     one_of([value, value * (1 + 2e-6), value * (1 - 2e-6)], text, form)
 
 
+@pytest.mark.full
 def test_every_panel_of_the_registry_says_three_or_four_sentences(shown):
     for name in TITLES:
         panel = next(p for p in shown.window.panels if p.name == name)
@@ -425,6 +426,7 @@ def test_decode(shown):
     shown.window.session.undo()
 
 
+@pytest.mark.full
 def test_what_to_try_is_there_to_be_tried(shown):
     """No other head is offered where there is one, and who fills masks is not said to write on."""
     state = shown.window.session.state

@@ -15,6 +15,7 @@ from tests.explorer.real_window import EXAMPLE, panel_of, picture, settle
 from tests.models import tiny
 
 
+@pytest.mark.full
 def test_before_stands_beside_after(window: MainWindow) -> None:
     window.dock_host.raise_panel("next")
     settle(window)

@@ -37,6 +37,7 @@ def host(window: MainWindow) -> DockHost:
     return window.dock_host
 
 
+@pytest.mark.full
 def test_the_picture_of_the_model_is_in_front_and_has_most_of_the_room(host):
     flow, said = host.docks["flow"], host.docks["next"]
     assert flow.x() < said.x()
@@ -47,6 +48,7 @@ def test_the_picture_of_the_model_is_in_front_and_has_most_of_the_room(host):
     assert host.docks["map"] in host.tabifiedDockWidgets(said)
 
 
+@pytest.mark.short("flow")
 @pytest.mark.parametrize("arrangement", ["flow", "heads"])
 def test_no_bar_of_tabs_is_left_where_docks_were(window, host, arrangement):
     """Qt leaves one over where tabs are split up."""
@@ -75,6 +77,7 @@ def width_of(host: DockHost, *names: str) -> int:
     return sum(host.docks[name].width() for name in names)
 
 
+@pytest.mark.full
 def test_larger_text_gets_a_wider_column_and_smaller_text_its_own_again(window, host):
     before = width_of(host, "next")
     window.scale_text(1.5)
@@ -85,6 +88,7 @@ def test_larger_text_gets_a_wider_column_and_smaller_text_its_own_again(window, 
     assert width_of(host, "decoding") == pytest.approx(before, abs=8)
 
 
+@pytest.mark.full
 def test_columns_that_a_person_has_moved_stay_with_larger_text(window, host):
     window.heads_side_by_side()
     host.resizeDocks([host.docks["heads"], host.docks["map"]], [260, 620], Qt.Orientation.Horizontal)

@@ -14,7 +14,7 @@ from tests.explorer.real_window import click, opened_window, panel_of, settle, w
 KINDS = ["story-gpt", "story-bert", "story-next", "en-es", "recurrent-en-es-bottleneck", "dates-luong", "vit-quickdraw"]
 
 
-@pytest.mark.short("story-gpt", "en-es")
+@pytest.mark.short("en-es")
 @pytest.mark.parametrize("name", KINDS)
 def test_layouts_show_what_suits_the_open_model(qapp: QApplication, name: str) -> None:
     with opened_window(name, "") as window:
@@ -30,6 +30,7 @@ def test_layouts_show_what_suits_the_open_model(qapp: QApplication, name: str) -
         assert ("heads" in suits) == bool(loaded.info.stacks)  # without attention there are no heads to show
 
 
+@pytest.mark.full
 def test_a_tab_that_is_dropped_between_panels_can_be_read(qapp: QApplication) -> None:
     with opened_window() as window:
         host = window.dock_host

@@ -36,6 +36,7 @@ def window(qapp: QApplication) -> Iterator[MainWindow]:
         yield window
 
 
+@pytest.mark.full
 def test_the_menu_has_the_open_models_examples(window: MainWindow) -> None:
     bar = window.top_bar.examples
     assert [action.text() for action in bar.actions()] == [one.title for one in examples_of("story-gpt")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from PySide6.QtCore import QPointF
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
@@ -16,6 +17,7 @@ from tests.models import tiny
 from tests.models.eager import attentions
 
 
+@pytest.mark.full
 def test_the_resting_place_is_explained_with_this_rows_share(qapp: QApplication) -> None:
     text = "Tom and Anna went to the park. Anna gave the ball to"
     model = open_checkpoint("story-gpt")

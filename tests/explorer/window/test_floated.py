@@ -138,6 +138,7 @@ def test_the_presenter_takes_it_in_and_gives_it_back(window: MainWindow) -> None
     assert is_framed(dock)
 
 
+@pytest.mark.full
 def test_it_floats_the_same_at_the_next_start(qapp: QApplication) -> None:
     with look_put_back():
         window = opened(Settings(theme="light"))

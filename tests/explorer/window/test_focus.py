@@ -31,6 +31,7 @@ def focused() -> QWidget:
     return widget
 
 
+@pytest.mark.full
 def test_every_panel_has_a_key_that_takes_the_keyboard_to_it(window: MainWindow) -> None:
     keys = []
     for name, dock in window.dock_host.docks.items():

@@ -79,7 +79,7 @@ CHANGES = {
 }
 
 
-@pytest.mark.short("row", "checkpoint")
+@pytest.mark.short("row")
 @pytest.mark.parametrize("change", CHANGES)
 def test_it_ends_with_what_it_was_of(window: MainWindow, change: str) -> None:
     point_at_row(window)
@@ -93,6 +93,7 @@ def test_it_ends_with_what_it_was_of(window: MainWindow, change: str) -> None:
     assert row is None or f"from “{row.name}”" in window.input.caption.text()
 
 
+@pytest.mark.full
 def test_it_ends_with_the_step_of_a_lesson(window: MainWindow, tmp_path: Path) -> None:
     (tmp_path / "trial.toml").write_text(STEPS)
     window.lessons.begin(tmp_path / "trial.toml")

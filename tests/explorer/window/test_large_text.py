@@ -61,7 +61,7 @@ def cut(window: MainWindow) -> list[str]:
     return found
 
 
-@pytest.mark.short("story-gpt-*-flow")
+@pytest.mark.full
 @pytest.mark.parametrize("arrangement", ["flow", "heads"])
 @pytest.mark.parametrize(("name", "text"), [("story-gpt", EXAMPLE), ("en-es", "The black cat sleeps.")])
 def test_the_map_keeps_its_room_and_ctrl_0_leaves_nothing(qapp, name: str, text: str, arrangement: Arrangement) -> None:

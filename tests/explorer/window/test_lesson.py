@@ -332,6 +332,7 @@ def test_a_lesson_is_read_beside_the_window(
     arrive(window)
 
 
+@pytest.mark.short("next-next")
 @pytest.mark.parametrize(
     ("hide", "kind"),
     [("weight", "weight"), ("row", "peak"), ("next", "next"), ("mask", "visible keys"), ("role", "role")],
@@ -416,6 +417,7 @@ def test_a_token_of_a_covered_row_is_chosen_by_arrows_and_guessed_by_enter(windo
     assert guide.at == 1, "Enter goes on"
 
 
+@pytest.mark.full
 def test_a_number_is_guessed_by_arrows_and_enter(window: MainWindow) -> None:
     guide = guide_of(window)
     guide.go_to(1)
@@ -429,6 +431,7 @@ def test_a_number_is_guessed_by_arrows_and_enter(window: MainWindow) -> None:
     assert guide.answers[1].given == question.number.text()
 
 
+@pytest.mark.full
 def test_the_presenter_goes_back_to_no_option_of_another_step(window: MainWindow) -> None:
     """The keyboard was on an option of a step; that step's options are deleted by the time the window is back."""
     guide = guide_of(window)
@@ -466,6 +469,7 @@ def test_a_lesson_that_has_ended_leaves_nothing_in_the_window(window: MainWindow
     assert parts() == before
 
 
+@pytest.mark.full
 def test_an_option_is_chosen_by_arrows_and_guessed_by_enter(window: MainWindow) -> None:
     guide = guide_of(window)
     guide.go_to(2)
@@ -499,6 +503,7 @@ def test_cells_of_a_mask_are_taken_by_space_and_shift(window: MainWindow) -> Non
     assert guide.answers[3].right
 
 
+@pytest.mark.short("next")
 @pytest.mark.parametrize("hide", ["weight", "row", "next", "mask", "role"])
 def test_what_is_covered_on_screen_is_guessed_by_keys_alone(window: MainWindow, hide: str) -> None:
     window.menus[f"predict_{hide}"].trigger()
@@ -518,6 +523,7 @@ def test_what_is_covered_on_screen_is_guessed_by_keys_alone(window: MainWindow, 
     assert not covers(window)
 
 
+@pytest.mark.full
 def test_while_presenting_the_keyboard_goes_to_the_question_by_its_key(window: MainWindow) -> None:
     guide = guide_of(window)
     window.dock_host.go_to("map")

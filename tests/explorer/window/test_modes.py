@@ -62,6 +62,7 @@ def selects(window: MainWindow) -> bool:
     return (selection.query, selection.key) == (6, 2) and not window.session.state.document.interventions
 
 
+@pytest.mark.full
 def test_another_panel_in_front_ends_painting(painting: MainWindow) -> None:
     painting.dock_host.raise_panel("cell")
     settle(painting)

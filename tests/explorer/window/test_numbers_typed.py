@@ -42,6 +42,7 @@ def press_return(widget: QWidget) -> None:
         QCoreApplication.sendEvent(widget, QKeyEvent(kind, Qt.Key.Key_Return, Qt.KeyboardModifier.NoModifier))
 
 
+@pytest.mark.full
 def test_every_field_for_a_number_is_of_the_kind_that_reads_all(window) -> None:
     # pyqtgraph makes menus of its own, which no plot here shows
     boxes = [box for box in window.findChildren(QAbstractSpinBox) if not isinstance(box.window(), QMenu)]

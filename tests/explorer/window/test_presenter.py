@@ -75,6 +75,7 @@ def test_in_and_out_leaves_everything_as_it_was(window: MainWindow, way_back: Qt
     assert look(window) == before
 
 
+@pytest.mark.full
 def test_the_offer_of_a_tour_is_not_presented(window: MainWindow) -> None:
     window.tour.offer()
     key(window, Qt.Key.Key_F5)
@@ -114,6 +115,7 @@ def test_the_last_row_can_read_it(window: MainWindow, size: tuple[int, int]) -> 
         assert QFontMetricsF(widget.font()).capHeight() >= 0.02 * size[1]
 
 
+@pytest.mark.full
 def test_of_a_long_text_tokens_have_one_line_above_the_map_and_two_above_others(window: MainWindow) -> None:
     window.session.dispatch(SetText(" ".join(["Tom and Anna went to the park."] * 4)))
     settle(window)

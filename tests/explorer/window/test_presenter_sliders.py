@@ -61,6 +61,7 @@ def move(window: MainWindow, slider: QWidget) -> None:
     QTest.qWait(200)
 
 
+@pytest.mark.full
 def test_masks(window: MainWindow) -> None:
     window.dock_host.go_to("masks")
     settle(window)
@@ -73,6 +74,7 @@ def test_masks(window: MainWindow) -> None:
     assert seen(bars).height() >= bars.down_to(2) > 60
 
 
+@pytest.mark.full
 def test_masks_outside_of_the_presenter_stand_as_they_did(window: MainWindow) -> None:
     panel = panel_of(window, MaskScalePanel)
     window.dock_host.go_to("masks")
@@ -84,6 +86,7 @@ def test_masks_outside_of_the_presenter_stand_as_they_did(window: MainWindow) ->
     assert panel.effect.y() > panel.list.y()
 
 
+@pytest.mark.full
 def test_lookup(window: MainWindow) -> None:
     window.dock_host.go_to("lookup")
     panel = panel_of(window, LookupPanel)
@@ -96,6 +99,7 @@ def test_lookup(window: MainWindow) -> None:
         assert is_whole(table)
 
 
+@pytest.mark.full
 def test_variance(window: MainWindow) -> None:
     window.dock_host.go_to("variance")
     settle(window)
@@ -105,6 +109,7 @@ def test_variance(window: MainWindow) -> None:
     assert all(map(is_whole, panel.bars))
 
 
+@pytest.mark.full
 def test_words_in_effects(window: MainWindow) -> None:
     window.dock_host.go_to("effects")
     panel = panel_of(window, EffectsPanel)
@@ -119,6 +124,7 @@ def test_words_in_effects(window: MainWindow) -> None:
     assert is_whole(picture)
 
 
+@pytest.mark.full
 def test_settings_of_decode_and_candidates(window: MainWindow) -> None:
     window.dock_host.go_to("decoding")
     view = panel_of(window, DecodingPanel).view

@@ -70,6 +70,7 @@ def said_by(widget: QWidget) -> Iterator[str]:
     yield isolated(widget.toolTip())  # as they are shown: below
 
 
+@pytest.mark.full
 def test_every_panel_keeps_words_apart(window: MainWindow) -> None:
     seen = 0
     for panel in window.panels:

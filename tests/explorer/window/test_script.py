@@ -99,6 +99,7 @@ def test_the_button_of_the_input_shows_how_its_tokens_are_made(window: MainWindo
     settle(window)
 
 
+@pytest.mark.full
 def test_the_button_of_all_heads_shows_what_the_heads_are_coloured_by(window: MainWindow, tmp_path: Path) -> None:
     show(window, "heads")
     panel = panel_of(window, HeadAtlasPanel)

@@ -69,6 +69,7 @@ def press(box: QMessageBox, label: str) -> None:
     next(button for button in box.buttons() if button.text().replace("&", "") == label).click()
 
 
+@pytest.mark.full
 def test_one_that_is_where_it_was_opens_unasked(window, saved, model):
     window.sessions.open_path(saved)
     wait_until(lambda: window.session.state.document.checkpoint == str(model))
@@ -78,6 +79,7 @@ def test_one_that_is_where_it_was_opens_unasked(window, saved, model):
     assert window.contents.session_bar.isHidden()
 
 
+@pytest.mark.full
 def test_one_that_was_moved_with_the_session_is_found(window, saved, model, tmp_path):
     (tmp_path / "elsewhere").mkdir()
     shutil.move(model, tmp_path / "elsewhere" / "mine")
@@ -128,6 +130,7 @@ def test_one_on_a_share_is_asked_about_before_it_is_touched(window, saved, model
     assert window.session.state.document.text == "3 May 2001"
 
 
+@pytest.mark.full
 def test_one_that_is_cancelled_changes_nothing(window, saved, model):
     shutil.rmtree(model)
     before = window.session.state.document
@@ -159,6 +162,7 @@ def test_one_that_has_changed_is_not_passed_off_as_the_same(window, saved, model
     assert window.contents.session_bar.isHidden()
 
 
+@pytest.mark.full
 def test_a_file_is_dropped_on_the_window(window, saved, model):
     mime = QMimeData()
     mime.setUrls([QUrl.fromLocalFile(str(saved))])
@@ -198,6 +202,7 @@ def test_a_long_text_of_a_file_is_a_sentence_at_once(window, tmp_path):
     assert window.session.state.document == before
 
 
+@pytest.mark.full
 def test_a_picture_that_has_changed_is_said_until_there_is_another(window, tmp_path):
     window.sessions.path = None
     window.session.dispatch(OpenCheckpoint("vit-quickdraw"))

@@ -25,6 +25,7 @@ def opened(qapp: QApplication) -> Iterator[MainWindow]:
         yield window
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", [ForwardRequest, HeadRequest, AtlasRequest, PredictionRequest])
 def test_after_an_error_in_the_program_itself(
     opened: MainWindow, kind: type[Request], monkeypatch: pytest.MonkeyPatch

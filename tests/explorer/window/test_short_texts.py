@@ -28,6 +28,7 @@ from tests.explorer.real_window import START, destroy, look_put_back, press, set
 pytestmark = pytest.mark.x
 
 
+@pytest.mark.full
 def test_what_is_copied_here_is_opened_there(window: MainWindow, monkeypatch: pytest.MonkeyPatch) -> None:
     window.session.dispatch(PutIntervention(Scale(0.5, SiteRef("decoder", 5), 5)))
     window.session.dispatch(SelectCell(9, 3))

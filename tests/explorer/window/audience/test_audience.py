@@ -59,6 +59,7 @@ def test_it_opens_beside_the_window_which_presents(presenting: MainWindow, audie
     assert window.presenter.is_on, "it goes on in this window"
 
 
+@pytest.mark.short("light")
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_every_cell_has_the_colour_that_the_teacher_sees(
     presenting: MainWindow, audience: AudienceWindow, theme: str
@@ -458,7 +459,7 @@ def test_the_buttons_come_with_the_mouse_and_go_by_themselves(presenting: MainWi
     assert not any(isinstance(part.widget, toolbar.Toolbar) for part in window.audience._parts())
 
 
-@pytest.mark.short("key")
+@pytest.mark.full
 @pytest.mark.parametrize("by", ["key", "wheel", "button"])
 def test_text_is_made_larger_while_one_presents_and_is_as_before_after(window: MainWindow, by: str) -> None:
     own, scale = QApplication.font().pointSizeF(), window.settings.text_scale

@@ -52,6 +52,7 @@ def cells_about(window: MainWindow, query: int, at: int, factor: float) -> dict[
     return {where: centre + (QPointF(where - centre) * factor).toPoint() for where in near}
 
 
+@pytest.mark.full
 def test_what_is_about_the_mouse_is_enlarged_in_both_windows(presenting: MainWindow, audience: AudienceWindow) -> None:
     window = presenting
     click_cell(window, 13, 1)

@@ -210,6 +210,7 @@ def test_an_i_and_the_lines_of_pytorch_wait_for_the_answer(window: MainWindow) -
     panel.show_about(False)
 
 
+@pytest.mark.full
 def test_what_a_translator_wrote_after_the_selected_word_is_covered(window: MainWindow) -> None:
     begun(window, "09", 1)
     window.lessons.end()

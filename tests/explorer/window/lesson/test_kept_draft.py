@@ -128,6 +128,7 @@ def test_where_no_lesson_is_made_there_is_no_file() -> None:
     assert not files()
 
 
+@pytest.mark.full
 def test_the_next_window_offers_it_and_goes_on_with_it() -> None:
     draft, path = a_kept_one("One", "Two")
     with opened() as window:

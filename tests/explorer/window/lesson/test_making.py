@@ -119,6 +119,7 @@ def saved_by(making: Making, target: Path, monkeypatch: pytest.MonkeyPatch) -> O
     return lesson_files.load(target, tuple(TITLES))
 
 
+@pytest.mark.full
 def test_a_lesson_made_by_clicks_reads_back_equal(
     window: MainWindow, making: Making, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
