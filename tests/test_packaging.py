@@ -85,6 +85,7 @@ def test_sdist_holds_what_ci_needs(built: Path) -> None:
         "LICENSE",
         "README.md",
         "CHANGELOG.md",
+        "mkdocs.yml",
         "pyproject.toml",
         ".ci/run",
         ".ci/full",
