@@ -136,6 +136,11 @@ def test_every_panel_is_described(document: str) -> None:
     assert [title for title in TITLES.values() if called.get(title, title) not in rows] == []
 
 
+def test_every_panel_has_a_section() -> None:
+    sections = re.findall(r"^## (.+)$", (ROOT / "docs/panels.md").read_text("utf-8"), re.MULTILINE)
+    assert [title for title in TITLES.values() if title not in sections] == []
+
+
 @pytest.mark.parametrize(
     ("folder", "listed"),
     [("models/attention_models", ["docs/architecture.md"]), ("resources", ["resources/README.md"])],
