@@ -31,7 +31,12 @@ def test_only_what_is_missing_is_named() -> None:
 
 def test_no_advice_installs_this_program_by_name_from_an_index() -> None:
     """Nothing of that name is published, and whoever took the name would be installed."""
-    files = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "explorer").rglob("*.py"), *(ROOT / "models").rglob("*.py")]
+    files = [
+        ROOT / "README.md",
+        *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / "explorer").rglob("*.py"),
+        *(ROOT / "models").rglob("*.py"),
+    ]
     advice = re.compile(r"pip3? install (-\S+ )*[\"']?attention[-_]explorer")
     assert [path.name for path in files if advice.search(path.read_text("utf-8"))] == []
 
