@@ -147,6 +147,7 @@ def test_closing_while_a_checkpoint_is_opened(at_work):
         at_work(window)
 
 
+@pytest.mark.full
 def test_closing_during_a_forward_pass(at_work):
     with opened_window() as window:
         window.session.dispatch(SetText("the " * 500))

@@ -219,6 +219,7 @@ def test_a_classifier_says_last_also_how_many_texts_are_right(tmp_path, capfd):
     )
 
 
+@pytest.mark.full
 def test_a_folder_that_the_window_saved_is_gone_on_with(tmp_path, capfd):
     """Its process writes it; what comes of it is bit for bit what the command alone would have made."""
     (tmp_path / "rows.tsv").write_text(LABELLED)

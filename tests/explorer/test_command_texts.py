@@ -82,6 +82,7 @@ def test_pairs_and_targets_go_with_their_texts(tmp_path):
         assert found == said
 
 
+@pytest.mark.full
 def test_each_text_that_is_too_long_is_cut_where_one_says_so(tmp_path, capsys):
     long = "Tom and Anna " * 300
     options = ["--text", "A cat", "--text", long, "--text", long, "--weights", str(tmp_path / "out.npz")]

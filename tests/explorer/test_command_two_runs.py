@@ -129,6 +129,7 @@ def test_the_b_that_a_session_was_saved_with(tmp_path, model):
     assert_rows_are(out, models.compare_runs(model, HERE, THERE, other_interventions=[Scale(2)]))
 
 
+@pytest.mark.full
 def test_translators(tmp_path, capfd):
     out = tmp_path / "out.csv"
     given = ["--checkpoint", "en-es", "--text", "The house has three doors.", "--compare", str(out)]

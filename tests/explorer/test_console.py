@@ -127,7 +127,7 @@ def test_signals_are_handled_as_before_afterwards(capsys):
 # --------------------------------------------------------------------------- who reads
 
 
-@pytest.mark.short("arguments0")
+@pytest.mark.full
 @posix
 @pytest.mark.parametrize("arguments", [WRITES, ("--help",), ("--version",)])
 def test_a_full_disk_is_a_sentence(arguments):
@@ -161,6 +161,7 @@ def test_nobody_reads_and_nothing_is_said(arguments):
     assert (done.returncode, done.stderr) == (-signal.SIGPIPE, "")
 
 
+@pytest.mark.full
 def test_a_terminal_of_another_alphabet_gets_escapes():
     done = subprocess.run(command(*WRITES), env=environment(PYTHONIOENCODING="ascii"), capture_output=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"Buenos d\\xedas." + os.linesep.encode(), b"")

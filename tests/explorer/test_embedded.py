@@ -77,6 +77,7 @@ def test_a_module_is_shown_and_given_back(qtbot, home, closing):
     assert window.settings.recent == []
 
 
+@pytest.mark.full
 def test_one_goes_to_a_shipped_checkpoint_and_back(qtbot, home, closing):
     window = ax.open(Writer(), CHARACTERS, "Tom went", name="mine")
     closing.append(window)
@@ -89,6 +90,7 @@ def test_one_goes_to_a_shipped_checkpoint_and_back(qtbot, home, closing):
     window.close()
 
 
+@pytest.mark.full
 def test_a_checkpoint_by_name(qtbot, home, closing):
     window = ax.open("dates-luong")
     closing.append(window)
@@ -99,6 +101,7 @@ def test_a_checkpoint_by_name(qtbot, home, closing):
     window.close()
 
 
+@pytest.mark.full
 def test_several_texts_and_a_pair(qtbot, home, closing):
     window = ax.open("story-gpt", text=["Tom went", "A cat sat"])
     closing.append(window)
@@ -209,6 +212,7 @@ print("closed")
 """
 
 
+@pytest.mark.full
 def test_a_script_waits_until_the_window_is_closed(home):
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=120, check=False)
     assert done.stdout.split("\n")[:2] == ["Tom went", "closed"], done.stderr
@@ -242,7 +246,7 @@ print("alive")
 """
 
 
-@pytest.mark.short("script-environment0-*")
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("where", "environment", "words"),
     [

@@ -141,6 +141,7 @@ def table(panel: Any) -> np.ndarray:
     return np.array([[float(panel.table.item(row, column).text()) for column in columns] for row in rows])
 
 
+@pytest.mark.full
 def test_it_works_in_the_window(qapp, package):
     model = open_checkpoint("story-gpt")
     with opened_window() as window:
@@ -175,6 +176,7 @@ def test_it_works_in_the_window(qapp, package):
         assert panel.table.verticalHeaderItem(len(sites) - 1).text() == f"{sites[-1].stack} {sites[-1].layer}"
 
 
+@pytest.mark.full
 def test_one_of_another_version_is_left_out(qapp, package, monkeypatch, unhandled_exceptions):
     panel = importlib.import_module(f"{NAME}.panel").EntropyPanel
     monkeypatch.setattr(panel, "api_version", API_VERSION + 1)

@@ -80,7 +80,7 @@ def count(pixels: np.ndarray, colour: np.ndarray | tuple[int, ...], tolerance: i
 # --------------------------------------------------------------------------- as the command takes it
 
 
-@pytest.mark.short("dark-*")
+@pytest.mark.full
 @pytest.mark.parametrize(("name", "theme"), [("light", LIGHT), ("dark", DARK)])
 def test_surfaces_accents_and_text_are_the_themes(pictures, name, theme):
     pixels = pictures(name)
@@ -222,6 +222,7 @@ def test_each_row_label_stands_beside_its_row(window):
         assert ink(cut(window, heat_map, beside), theme) > 0.002, query
 
 
+@pytest.mark.short("light-warning", "dark-error")
 @pytest.mark.parametrize("kind", ["info", "warning", "error"])
 def test_a_notice_is_seen(window, kind):
     theme = theme_of(window)

@@ -26,6 +26,7 @@ print("torch" in sys.modules, len(full), gc.isenabled(), gc.get_freeze_count() >
 """
 
 
+@pytest.mark.full
 def test_no_full_collection_runs_while_torch_is_imported():
     done = subprocess.run([sys.executable, "-c", WATCHED], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["True", "0", "True", "True"]

@@ -248,6 +248,7 @@ def test_one_that_is_gone_on_with_stays_when_the_window_closes_while_it_starts(q
     assert snapshots() == ["step-00000020.safetensors"]
 
 
+@pytest.mark.full
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signals")
 def test_one_that_is_gone_on_with_stays_when_its_process_falls_while_it_imports(qtbot, linked, left):
     linked.session.dispatch(TakeUpTraining(left))

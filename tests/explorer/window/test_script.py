@@ -136,6 +136,7 @@ def test_the_button_of_all_heads_shows_what_the_heads_are_coloured_by(window: Ma
     settle(window)
 
 
+@pytest.mark.full
 def test_a_script_follows_the_theme(window: MainWindow) -> None:
     show(window, "cell")
     panel_of(window, CellPanel).show_script()

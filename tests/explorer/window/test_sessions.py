@@ -175,6 +175,7 @@ def test_a_file_is_dropped_on_the_window(window, saved, model):
     assert window.sessions.path == saved
 
 
+@pytest.mark.full
 def test_sessions_opened_lately_are_in_the_menu(window, saved, model):
     window.settings.recent_sessions = []
     window.sessions.open_path(saved)

@@ -91,6 +91,7 @@ def modules_in(picture: QImage, window: MainWindow) -> np.ndarray:
     )
 
 
+@pytest.mark.short("light")
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_code_says_the_state_in_every_theme(window: MainWindow, theme: str) -> None:
     window.set_theme_name(theme)  # type: ignore[arg-type]
@@ -121,6 +122,7 @@ def test_a_click_puts_the_code_away(window: MainWindow) -> None:
     assert not window.short_texts.sheet.isVisible()
 
 
+@pytest.mark.full
 def test_a_window_may_begin_with_one(qapp: QApplication) -> None:
     document = Document(checkpoint="story-bert", text="One [MASK].", interventions=(InterventionItem(Scale(0.5)),))
     with look_put_back():

@@ -41,6 +41,7 @@ def encoder(tmp_path: Path) -> str:
     return with_tokenizer_of("story-bert", transformers.BertModel(config), tmp_path / "encoder")
 
 
+@pytest.mark.full
 def test_what_writes_nothing_is_not_told_to_step(qapp, encoder: str) -> None:
     with opened_window(encoder, "Tom went home.") as window:
         panel = panel_of(window, DecodingPanel)
@@ -67,6 +68,7 @@ def test_a_model_of_vectors_says_so_in_masks_in_whole_lines(qapp, encoder: str, 
         assert label.height() >= label.heightForWidth(label.width())
 
 
+@pytest.mark.full
 def test_the_selected_head_of_thirty_layers_is_in_view(qapp, tmp_path: Path) -> None:
     torch.manual_seed(0)
     config = transformers.LlamaConfig(

@@ -257,6 +257,7 @@ def test_ticks_lie_on_nothing_else_where_the_bar_becomes_narrow(bar, session, qt
         assert over_each_other(bar) == [], f"{narrow}, after work"
 
 
+@pytest.mark.full
 def test_ticks_lie_on_nothing_else_where_a_lesson_opens(qapp):
     lesson = next(path for path in resource("lessons").glob("*.toml") if path.name.startswith("03"))
     with opened_window() as window:

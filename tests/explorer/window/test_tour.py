@@ -131,6 +131,7 @@ def check_figures(guide: TourGuide, said: list[str]) -> None:
     assert (before, after) == ("67.9 %", "36.6 %")
 
 
+@pytest.mark.full
 @pytest.mark.qt_log_ignore("This plugin does not support", extend=True)  # no keyboard for a menu offscreen
 def test_by_ones_own_acts(window: MainWindow) -> None:
     guide = window.tour
@@ -155,6 +156,7 @@ def test_by_ones_own_acts(window: MainWindow) -> None:
     assert guide.answer == "done"
 
 
+@pytest.mark.short("mouse")
 @pytest.mark.parametrize("by", ["mouse", "keyboard"])
 def test_by_show_me(window: MainWindow, by: str) -> None:
     guide, said = window.tour, []
@@ -194,6 +196,7 @@ def test_somebody_who_does_something_else_is_let_be_and_finds_the_way_back(windo
     assert window.session.state.document.text == "My own text"
 
 
+@pytest.mark.full
 def test_another_model_and_the_way_back_from_it(window: MainWindow) -> None:
     guide = window.tour
     guide.begin()
@@ -273,6 +276,7 @@ def test_what_is_scrolled_away_is_scrolled_to_once(window: MainWindow) -> None:
     QTest.qWait(300)
 
 
+@pytest.mark.short("size1-1.0")
 @pytest.mark.parametrize("scale", [1.0, 1.5])
 @pytest.mark.parametrize("size", [(1280, 800), (1920, 1080)])
 def test_nothing_of_the_bar_is_cut(window: MainWindow, size: tuple[int, int], scale: float) -> None:
@@ -336,6 +340,7 @@ def is_offered(window: MainWindow) -> bool:
     return window._tour is not None and window._tour.bar.isVisible()
 
 
+@pytest.mark.short("later-True")
 @pytest.mark.parametrize(("button", "again"), [("later", True), ("never", False)])
 def test_the_offer_is_quiet_and_its_answer_is_remembered(
     starts: list[MainWindow], settings_folder: object, button: str, again: bool
@@ -354,6 +359,7 @@ def test_the_offer_is_quiet_and_its_answer_is_remembered(
     assert second.tour.bar.isVisible()
 
 
+@pytest.mark.full
 def test_a_tour_that_was_broken_off_goes_on_at_its_step(starts: list[MainWindow], settings_folder: object) -> None:
     window = start_again(starts)
     window.tour.begin()
@@ -369,5 +375,6 @@ def test_a_tour_that_was_broken_off_goes_on_at_its_step(starts: list[MainWindow]
     assert not is_offered(start_again(starts))
 
 
+@pytest.mark.full
 def test_another_checkpoint_is_started_without_an_offer(starts: list[MainWindow], settings_folder: object) -> None:
     assert not is_offered(start_again(starts, checkpoint="story-bert"))

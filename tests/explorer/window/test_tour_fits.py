@@ -51,6 +51,7 @@ def check_the_model_is_whole(window: MainWindow) -> None:
     assert layout.block >= letters.height()  # names lie on one another, and none on the next
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("height", [LOW, 720, 776])
 def test_the_whole_model_is_there_from_the_start_while_the_tour_is_offered(qapp, height: int) -> None:
     with opened_window(arrangement="flow") as window:

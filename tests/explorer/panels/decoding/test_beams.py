@@ -133,6 +133,7 @@ def test_a_picked_beam_is_followed_and_its_text_can_be_used(qtbot, session, pane
     assert session.state.document.text == TEXT + text
 
 
+@pytest.mark.short("0-by log-probability,")
 @pytest.mark.parametrize(("penalty", "heading"), [("1", "/ the length"), ("0", "by log-probability,"), ("2", "of 2,")])
 def test_beams_show_what_they_are_ranked_by(qtbot, session, panel, penalty, heading):
     qtbot.mouseClick(panel.view.knobs.strategy_buttons.button(2), LEFT)

@@ -135,6 +135,7 @@ def test_a_token_that_is_not_in_the_vocabulary_is_a_sentence(qtbot, session, pan
     assert "computed again" not in panel.view.status.text()
 
 
+@pytest.mark.full
 def test_a_step_on_the_last_branch_of_a_full_tree_is_refused_with_a_sentence(qtbot, session, panel):
     full = Branches()
     for number in range(MOST_NODES):
