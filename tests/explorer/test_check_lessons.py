@@ -57,7 +57,7 @@ options = [{ say = "a", when = "says = 'was'" }, { say = "b", when = "WHEN" }]
 def test_without_the_libraries_of_a_window_it_says_that_it_needs_one() -> None:
     ended = subprocess.run([sys.executable, "-c", WITHOUT_LIBRARIES], capture_output=True, text=True, check=False)
     assert ended.returncode == 1
-    assert "puts each step in a window that nobody sees, and needs Qt's libraries. The " in ended.stderr
+    assert "puts each step in a window that nobody sees, which needs Qt's libraries. The " in ended.stderr
     assert "libGL.so.1" in ended.stderr
     assert "Traceback" not in ended.stderr
 

@@ -187,9 +187,9 @@ def test_effects_and_next_list_the_same_answers_of_a_text_with_a_mask(window, ef
 
 
 ANSWERED = {  # model: the pages of Effects that have an answer there
-    "story-bert": {"Heads", "Lens", "Tokens"},
+    "story-bert": {"Heads", "Lens", "Sum", "Tokens"},
     "story-next": {"Heads", "Tokens"},  # a classifier reads the first token after a pooling layer
-    "en-es": {"Heads", "Lens"},
+    "en-es": {"Heads", "Lens", "Sum"},
     "vit-quickdraw": {"Heads", "Lens", "Sum"},
     "recurrent-en-es-bahdanau": set(),
     "dates-bottleneck": set(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import threading
 from collections.abc import Iterator
@@ -35,8 +36,8 @@ def test_answers(helper: HelperProcess) -> None:
 @pytest.mark.parametrize(
     ("work", "why"),
     [
-        ("spin", "takes longer than 0 seconds to read"),
-        ("grow", "takes more than 0.2 GB of memory to read"),
+        ("spin", r"takes longer than \d seconds to read"),  # more on a slow computer
+        ("grow", r"takes more than 0\.2 GB of memory to read"),
         ("fall", "ended the process that reads it"),
         ("fail", "ended the process that reads it"),
     ],
@@ -44,7 +45,8 @@ def test_answers(helper: HelperProcess) -> None:
 def test_what_takes_too_much_is_ended_and_the_next_is_answered(helper: HelperProcess, work: str, why: str) -> None:
     with pytest.raises(Ended) as ended:
         helper.ask(work, LIMITS)
-    assert (ended.value.at, ended.value.why) == ("the file", why)
+    assert ended.value.at == "the file"
+    assert re.fullmatch(why, ended.value.why)
     assert helper.ask("next", LIMITS).startswith("next by ")
 
 

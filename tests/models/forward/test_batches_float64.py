@@ -53,8 +53,11 @@ def largest_difference(model: Model, module: torch.nn.Module, side: PaddingSide)
     return worst
 
 
-@pytest.mark.parametrize("side", SIDES)
-@pytest.mark.parametrize("kind", ["t5", "mt5", "bart"])
+@pytest.mark.parametrize(
+    ("kind", "side"),
+    # BART itself counts the padding on the left as positions; here each text is read as if alone (test_batches)
+    [(kind, side) for kind in ("t5", "mt5", "bart") for side in SIDES if (kind, side) != ("bart", "left")],
+)
 def test_in_float64_a_batch_equals_eager_to_its_last_digits(
     tiny_folder: TinyFolder, kind: str, side: PaddingSide, in_double: Callable[[], None]
 ) -> None:

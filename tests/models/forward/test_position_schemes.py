@@ -81,7 +81,7 @@ def test_a_model_without_it_keeps_its_own(story_gpt):
 @pytest.mark.parametrize(
     ("kind", "stack", "words", "farthest"),
     [
-        ("additive", "encoder", "that are put beside a token's embedding are waves", None),
+        ("additive", "encoder", "that are concatenated to a token's embedding are waves", None),
         ("encoder-decoder", "encoder", "that are added to a token's embedding are waves", None),
         ("not-causal", "decoder", "Slopes (ALiBi)", 160),
         ("slopes-both-ways", "encoder", "Slopes (ALiBi)", 160),

@@ -226,7 +226,9 @@ def test_conversations_run_at_once_equal_eager_on_the_templates_own_batch(talkin
         assert [token.id for token in trace.tokens] == inputs["input_ids"][row].tolist()
         real = [i for i, token in enumerate(trace.tokens) if not token.padding]
         theirs = out.attentions[1][row, 2]
-        assert (torch.from_numpy(trace.weights(trace.sites[1], head=2)) - theirs)[real].abs().max() < 1e-6
+        assert (torch.from_numpy(trace.weights(trace.sites[1], head=2)) - theirs)[
+            real
+        ].abs().max() < 2e-6  # both in float32
 
 
 def test_names_of_special_tokens_in_a_turn_are_these_tokens(talking: Talking) -> None:
