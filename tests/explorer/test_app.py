@@ -302,6 +302,7 @@ def test_decode_prints_what_generate_writes_and_nothing_else(capsys, translator,
     assert err == ""
 
 
+@pytest.mark.full
 def test_decode_goes_on_with_a_text_and_draws_by_the_seed(capsys):
     arguments = ["--text", "Once upon a time", "--decode", "8", "--top-p", "0.9"]
     outs = []
@@ -429,7 +430,7 @@ def test_an_ending_typed_wrongly_is_mended_or_a_sentence(tmp_path, capsys):
     assert [path.name for path in tmp_path.glob("out*")] == ["out.npz"]
 
 
-@pytest.mark.short("way0")
+@pytest.mark.full
 @pytest.mark.parametrize("way", [["--weights", "a.npz"], ["--png", "a.png"], ["--decode", "3"]])
 def test_a_run_that_overflows_is_a_sentence_and_exit_code_1(tmp_path, way):
     done = run("--text", "Tom went", "--scale", "1e39", *way, folder=tmp_path)

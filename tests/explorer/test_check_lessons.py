@@ -163,7 +163,7 @@ def test_a_cause_that_an_intervention_belies_fails(
     assert f"it says “{says}”, but “{holds}” is not so: {found}" in line
 
 
-@pytest.mark.short("The tour-*")
+@pytest.mark.full
 @pytest.mark.parametrize(("name", "opened"), BESIDE, ids=lambda value: value if isinstance(value, str) else "")
 def test_what_examples_and_the_tour_say_of_causes_is_so(window: MainWindow, name: str, opened: OpenLesson) -> None:
     lines = list(gone_through(window, name, opened))

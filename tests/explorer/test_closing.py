@@ -100,7 +100,7 @@ DIALOGS = {
 CLOSES, SIGNAL = "self.close()", "os.kill(os.getpid(), signal.SIGTERM)"
 
 
-@pytest.mark.short("a dialog that is modal-*")
+@pytest.mark.full
 @pytest.mark.skipif(os.name != "posix", reason="a signal comes from outside")
 @pytest.mark.parametrize(
     ("dialog", "way"), [*((dialog, SIGNAL) for dialog in DIALOGS), *((dialog, CLOSES) for dialog in list(DIALOGS)[:2])]
@@ -174,7 +174,7 @@ def test_closing_before_the_engine_was_started(qapp):
         destroy(window)
 
 
-@pytest.mark.short("menu")
+@pytest.mark.full
 @pytest.mark.parametrize(
     "opens",
     [

@@ -44,6 +44,7 @@ def test_a_row_a_head(tmp_path, capfd, model, against):
     assert "changes it most" in said
 
 
+@pytest.mark.full
 def test_a_masked_model_is_measured_at_its_mask_or_where_one_says(tmp_path):
     bert, text = models.open_checkpoint("story-bert"), "The cats near the house [MASK] hungry."
     for option, position in ([], None), (["--position", "2"], 2):

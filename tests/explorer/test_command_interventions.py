@@ -89,6 +89,7 @@ def test_what_is_written_is_what_the_edited_model_writes(capsys):
     assert capsys.readouterr().out != f"{expected}\n"
 
 
+@pytest.mark.full
 def test_a_part_that_is_off_is_off_in_weights_and_in_what_is_written(tmp_path, capsys):
     out, model = tmp_path / "w.npz", models.open_checkpoint("story-gpt")
     skip = Skip("mlp", SiteRef("decoder", 5))

@@ -54,6 +54,7 @@ def test_a_session_gives_the_weights_of_the_run_that_saved_it(tmp_path, capsys, 
     assert_same(tmp_path / "first.npz", tmp_path / "again.npz")
 
 
+@pytest.mark.full
 def test_what_the_model_writes_comes_back_by_its_seed(tmp_path, capsys):
     session = str(tmp_path / "a.attn")
     assert app.main(["--text", TEXT, "--decode", "8", "--temperature", "0.9", "--seed", "5", "--save", session]) == 0

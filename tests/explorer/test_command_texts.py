@@ -65,6 +65,7 @@ def test_choices_are_read_with_the_same_text(tmp_path, capsys):
     assert "does not choose between texts" in capsys.readouterr().err
 
 
+@pytest.mark.full
 def test_pairs_and_targets_go_with_their_texts(tmp_path):
     pairs = ["--text", "Tom ran.", "--text", "A cat.", "--pair", "So did Anna, too.", "--pair", "It ran."]
     assert main(["--checkpoint", "story-bert", *pairs, "--weights", str(tmp_path / "p.npz")]) == 0

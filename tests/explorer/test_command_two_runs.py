@@ -75,6 +75,7 @@ def test_before_and_after_interventions(tmp_path, model):
     assert_rows_are(out, models.compare_runs(model, HERE, THERE, interventions=edits, other_interventions=edits))
 
 
+@pytest.mark.full
 def test_another_checkpoint_by_similarity(tmp_path, capfd, model):
     out = tmp_path / "out.csv"
     assert main(["--text", HERE, "--with-checkpoint", "story-bert", "--compare", str(out)]) == 0
@@ -106,6 +107,7 @@ def test_arrays(tmp_path, model):
     assert meta["aligned"] == {"queries": "words", "keys": "words"}
 
 
+@pytest.mark.full
 def test_b_of_a_session_and_a_session_as_b(tmp_path, capfd, model):
     session, out = tmp_path / "b.attn", tmp_path / "out.csv"
     assert main(["--text", THERE, "--scale", "0.5", "--save", str(session)]) == 0

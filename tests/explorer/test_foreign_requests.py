@@ -54,6 +54,7 @@ def session():
     assert bridge.stop(60)
 
 
+@pytest.mark.full
 def test_it_comes_through_the_bridge_and_stands_in_the_state(session, qtbot):
     wait_until(lambda: session.state.up_to_date)
     request = EntropyRequest(run=session.state.ran.run, site=SITE, head=5)

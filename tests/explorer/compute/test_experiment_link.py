@@ -41,6 +41,7 @@ def linked(qtbot, tmp_path, monkeypatch):
     assert not list(training_folders.trainings_folder().glob("*"))  # nothing is kept
 
 
+@pytest.mark.full
 def test_it_runs_to_its_end_and_the_process_with_it(qtbot, linked, tmp_path):
     linked.session.dispatch(RunExperiment(*tiny_experiment(tmp_path), seed=2))
     wait(qtbot, lambda: linked.experiment.phase == "running")

@@ -47,6 +47,7 @@ def linked(qtbot, tmp_path, monkeypatch):
     it.link.stop(10.0)
 
 
+@pytest.mark.full
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signals")
 def test_killed_it_is_a_sentence_and_is_taken_up_from_its_snapshot(qtbot, linked, tmp_path):
     linked.session.dispatch(Train(ENDLESS))

@@ -139,6 +139,7 @@ def test_a_panel_behind_a_tab_knows_that_it_cannot_be_seen(window, host):
     assert not panels[name].isVisible()
 
 
+@pytest.mark.full
 def test_a_panel_that_floats_out_of_a_tab_can_be_seen(window, host):
     name = behind(host)
     host.docks[name].setFloating(True)
@@ -200,11 +201,13 @@ def test_the_grip_is_drawn_in_the_theme_and_says_what_it_is_for(qtbot):
     assert "All heads" in grip.toolTip()
 
 
+@pytest.mark.full
 def test_hover_object_is_shared(window):
     assert isinstance(window.hover, Hover)
     assert all(panel.hover is window.hover for panel in (window.input, *window.panels))
 
 
+@pytest.mark.full
 def test_every_tab_says_what_its_panel_is_for(window):
     """Also those whose panels were made after the first paint."""
     hints = {panel.title: panel.hint for panel in window.panels}

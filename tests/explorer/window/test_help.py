@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib.metadata import distribution, version
 from pathlib import Path
 
+import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QDialog, QPushButton, QTextBrowser, QWidget
@@ -33,6 +34,7 @@ def test_about_names_versions_licences_and_that_qt_may_be_replaced(qtbot):
     assert "may be replaced" in text
 
 
+@pytest.mark.full
 def test_licence_texts_open_from_about(qtbot):
     parent = QWidget()
     qtbot.addWidget(parent)

@@ -84,6 +84,7 @@ def test_the_map_keeps_its_room_and_ctrl_0_leaves_nothing(qapp, name: str, text:
         assert scroll_bars(window) == bars
 
 
+@pytest.mark.full
 def test_what_holds_becomes_a_sign_before_a_fact_is_cut(qapp) -> None:
     with opened_window("recurrent-en-es-bahdanau", "I have an old book.") as window:
         settle(window)

@@ -387,6 +387,7 @@ def focus(window: MainWindow) -> QWidget:
     return there
 
 
+@pytest.mark.full
 def test_a_token_of_a_covered_row_is_chosen_by_arrows_and_guessed_by_enter(window: MainWindow) -> None:
     guide = guide_of(window)
     wait_until(lambda: isinstance(focus(window), KeyCover))

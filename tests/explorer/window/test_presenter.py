@@ -131,6 +131,7 @@ def test_of_a_long_text_tokens_have_one_line_above_the_map_and_two_above_others(
     assert area.height() > 1.5 * above_map
 
 
+@pytest.mark.full
 def test_arcs_and_lines_stand_out_while_a_panel_is_presented(window: MainWindow) -> None:
     strip = window.input.strip
     key(window, Qt.Key.Key_F5)
@@ -147,6 +148,7 @@ def test_arcs_and_lines_stand_out_while_a_panel_is_presented(window: MainWindow)
     assert strip.theme == LIGHT
 
 
+@pytest.mark.full
 def test_escape_in_a_field_leaves_the_field_first(window: MainWindow) -> None:
     key(window, Qt.Key.Key_F5)
     window.dock_host.go_to("lookup")

@@ -197,6 +197,7 @@ def test_a_brush_in_the_hand_is_not_remembered(window):
     assert files.decode(files.encode(window.session.state.document)).view.painting == "off"
 
 
+@pytest.mark.full
 def test_going_to_a_state_brings_its_screen_back(window, path):
     from attention_explorer.panels.positions.panel import PositionsPanel
 

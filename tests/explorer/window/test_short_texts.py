@@ -91,7 +91,7 @@ def modules_in(picture: QImage, window: MainWindow) -> np.ndarray:
     )
 
 
-@pytest.mark.short("light")
+@pytest.mark.full
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_code_says_the_state_in_every_theme(window: MainWindow, theme: str) -> None:
     window.set_theme_name(theme)  # type: ignore[arg-type]

@@ -52,7 +52,7 @@ def test_what_writes_nothing_is_not_told_to_step(qapp, encoder: str) -> None:
         assert not any("Press Step" in text for text in painted if isinstance(text, str))
 
 
-@pytest.mark.short("words")
+@pytest.mark.full
 @pytest.mark.parametrize("kind", ["words", "picture"])
 def test_a_model_of_vectors_says_so_in_masks_in_whole_lines(qapp, encoder: str, tmp_path: Path, kind: str) -> None:
     reference = encoder if kind == "words" else str(tiny_vision.save("vit_bare", tmp_path / "vit"))

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
@@ -98,6 +99,7 @@ def started(program: str, home: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=120)
 
 
+@pytest.mark.full
 def test_the_window_is_painted_first_and_then_what_is_seen_in_it(tmp_path):
     ran = started(PAINTED, tmp_path)
     empty, filled, text, same_size = json.loads(ran.stdout)
@@ -108,6 +110,7 @@ def test_the_window_is_painted_first_and_then_what_is_seen_in_it(tmp_path):
     assert same_size
 
 
+@pytest.mark.full
 def test_settings_that_cannot_be_read_are_named_in_the_log_and_not_on_standard_error(tmp_path):
     (tmp_path / "settings.json").write_text('{"theme": "pink"}')
     ran = started(PAINTED, tmp_path)
@@ -141,6 +144,7 @@ class Windows(QObject):
         return False
 
 
+@pytest.mark.full
 def test_panels_come_one_by_one_and_no_other_window_is_shown_meanwhile(qapp):
     windows, turns = Windows(), []
     qapp.installEventFilter(windows)

@@ -176,6 +176,7 @@ def test_by_show_me(window: MainWindow, by: str) -> None:
     assert guide.at == len(guide.tour.step) - 1
 
 
+@pytest.mark.full
 def test_somebody_who_does_something_else_is_let_be_and_finds_the_way_back(window: MainWindow) -> None:
     guide = window.tour
     guide.begin()
@@ -226,6 +227,7 @@ def test_escape_closes_it_and_help_takes_it_up_again_at_the_step(window: MainWin
     assert guide.at == 1
 
 
+@pytest.mark.full
 def test_the_ring_follows_the_window_its_docks_and_the_size_of_text(window: MainWindow) -> None:
     guide = window.tour
     guide.at = 3
@@ -259,6 +261,7 @@ def test_the_ring_follows_the_window_its_docks_and_the_size_of_text(window: Main
     window.resize(1280, 800)
 
 
+@pytest.mark.full
 def test_what_is_scrolled_away_is_scrolled_to_once(window: MainWindow) -> None:
     guide = window.tour
     window.scale_text(1.5)
@@ -340,7 +343,7 @@ def is_offered(window: MainWindow) -> bool:
     return window._tour is not None and window._tour.bar.isVisible()
 
 
-@pytest.mark.short("later-True")
+@pytest.mark.full
 @pytest.mark.parametrize(("button", "again"), [("later", True), ("never", False)])
 def test_the_offer_is_quiet_and_its_answer_is_remembered(
     starts: list[MainWindow], settings_folder: object, button: str, again: bool

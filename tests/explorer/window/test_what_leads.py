@@ -19,6 +19,7 @@ def in_front(window: MainWindow, name: str) -> bool:
     return not window.dock_host.docks[name].visibleRegion().isEmpty()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("name", "front"), [("en-es", "alignment"), ("dates-bahdanau", "recurrent"), ("vit-quickdraw", "next")]
 )
@@ -30,6 +31,7 @@ def test_what_is_made_for_a_kind_comes_to_the_front_with_it(window: MainWindow, 
     assert in_front(window, "next")
 
 
+@pytest.mark.full
 def test_what_a_person_looks_at_stays_where_the_new_kind_has_nothing_of_its_own(window: MainWindow) -> None:
     opened(window, "en-es")
     window.dock_host.raise_panel("decoding")

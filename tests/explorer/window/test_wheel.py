@@ -66,6 +66,7 @@ def is_in_sight(control: QWidget) -> bool:
     return control.visibleRegion().contains(control.rect().center())
 
 
+@pytest.mark.full
 def test_no_control_of_any_panel_takes_the_wheel_unasked(window: MainWindow) -> None:
     tried: dict[str, int] = {}
     changed, scrolled = [], 0

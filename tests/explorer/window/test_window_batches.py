@@ -85,6 +85,7 @@ def test_texts_are_typed_and_stepped_through_without_another_run(window: MainWin
     assert window.input.batch.list.currentText() == f"2 of 3:  {TEXTS[1]}"
 
 
+@pytest.mark.full
 def test_its_buttons_and_list_do_the_same(window: MainWindow) -> None:
     typed(window)
     batch = window.input.batch
@@ -188,6 +189,7 @@ def test_an_empty_text_asks_for_words_and_goes_when_one_steps_on(window: MainWin
     assert window.session.state.notice is None
 
 
+@pytest.mark.full
 def test_models_of_one_input_offer_no_further_text(window: MainWindow) -> None:
     typed(window)
     for reference in ("vit-quickdraw", "recurrent-en-es-bahdanau"):

@@ -108,6 +108,7 @@ def test_the_list_is_walked_named_and_cut_with_keys_alone(window):
     assert words(window) == "␣Tom"
 
 
+@pytest.mark.full
 def test_what_was_played_goes_with_one_key(window):
     decode = panel(window)
     decode.view.knobs.set_number("steps", "12")

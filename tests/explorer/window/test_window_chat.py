@@ -131,6 +131,7 @@ def test_decoding_writes_the_assistants_turn(window: MainWindow) -> None:
     assert prompt.turns[-1].role == "assistant"
 
 
+@pytest.mark.full
 def test_a_model_without_a_template_reads_the_words(window: MainWindow, folder: Path) -> None:
     window.session.dispatch(SetTurns((HI, Turn("assistant", "The dog"))))
     settle(window)

@@ -102,6 +102,7 @@ def test_a_folder_that_can_not_be_opened_is_said_before_it_is_tried(window, tmp_
     assert window.session.state.notice is None
 
 
+@pytest.mark.full
 def test_fetched_from_a_hub_and_opened(window, hub):
     dialog = chooser(window)
     dialog.hub_box.name.setFocus()
@@ -121,6 +122,7 @@ def test_fetched_from_a_hub_and_opened(window, hub):
     assert window.top_bar.menu.currentText() == "tiny-model"
 
 
+@pytest.mark.full
 def test_a_gguf_file_of_a_hub_is_chosen_fetched_and_opened_again_offline(window, ggufs_on_hub):
     dialog = chooser(window)
     dialog.hub_box.name.setFocus()
@@ -167,6 +169,7 @@ def test_a_hub_that_refuses_leaves_the_open_model(window, hub):
     assert window.session.state.notice is None
 
 
+@pytest.mark.full
 def test_the_choice_of_staying_offline_and_the_list_are_remembered(window):
     window.settings.recent = ["/models/a", "/models/b"]
     window.top_bar.set_recent(window.settings.recent)
@@ -195,6 +198,7 @@ def test_one_dialog_at_a_time_and_it_closes_with_the_window(window, hub):
     assert window.stopped
 
 
+@pytest.mark.full
 def test_another_is_described_while_one_that_hangs_is_opened(window, tmp_path, monkeypatch):
     hangs = tiny.save("gpt_neo", tmp_path / "hangs")
     change_config(hangs, attention_types=[[["global"] * 1000, 1000]] * 200)  # two hundred million layers

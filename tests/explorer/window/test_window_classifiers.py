@@ -61,6 +61,7 @@ def said(panel) -> str:
     return "\n".join(label.text() for label in panel.findChildren(QLabel) if not label.isHidden())
 
 
+@pytest.mark.short("bert_several-Classes, each for itself", "distilbert_classifier-Classes")
 @pytest.mark.parametrize(
     ("kind", "heading"),
     [
@@ -104,6 +105,7 @@ def test_a_discriminator_says_of_each_token_whether_it_was_replaced(window: Main
     assert CLASSIFIES in said(panel_of(window, DecodingPanel))
 
 
+@pytest.mark.full
 def test_a_model_that_chooses_takes_the_texts_as_choices(window: MainWindow, folders: Path) -> None:
     model = open_checkpoint(opened(window, folders, "bert_choice"))
     assert title(window) == "Choices"
@@ -142,6 +144,7 @@ def test_a_model_that_chooses_takes_the_texts_as_choices(window: MainWindow, fol
     back_to_start(window)
 
 
+@pytest.mark.full
 def test_next_says_what_a_second_head_makes_of_two_texts(window: MainWindow, folders: Path) -> None:
     model = open_checkpoint(opened(window, folders, "bert_pretrained"))
     assert title(window) == "Masked tokens"

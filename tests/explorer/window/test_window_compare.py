@@ -437,6 +437,7 @@ def test_a_branch_of_decode_becomes_b(window: MainWindow) -> None:
     assert [side.tokens[-1].label for side in (view.a, view.b)] == ["␣Ben", "␣Tom"]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("reference", ["recurrent-en-es-bottleneck", "recurrent-en-es-bahdanau"])
 def test_translators_on_one_sentence(qapp: object, reference: str) -> None:
     """What each writes in large type is what it writes by itself; what cannot be compared is a sentence."""

@@ -267,7 +267,7 @@ def ids(count: int) -> list[int]:
     return torch.randint(5, 100, (count,), generator=torch.Generator().manual_seed(1)).tolist()
 
 
-@pytest.mark.short("mistral")
+@pytest.mark.full
 @pytest.mark.parametrize("long_model", ["mistral", "gemma2", "gpt_oss", "modernbert"], indirect=True)
 def test_nothing_has_as_many_elements_as_a_square(long_model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     """The run, all views of a long text, its edited run and their comparison, and the comparison with eager."""

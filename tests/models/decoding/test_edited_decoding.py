@@ -80,7 +80,7 @@ def assert_steps_are_whole_passes(model: Model, text: str, interventions: tuple[
     return writing
 
 
-@pytest.mark.short("(Scale(factor=0.3*", "(Mask(kind='window', window=4*", "(Positions*", "(Mask(kind='painted'*")
+@pytest.mark.short("(Mask(kind='window', window=4, cells=Non*", "(Positions(mode='off', by=0),)")
 @pytest.mark.parametrize("interventions", KEPT, ids=str)
 def test_cached_steps_are_whole_edited_passes(story_gpt, interventions):
     writing = assert_steps_are_whole_passes(story_gpt, TEXT, interventions)

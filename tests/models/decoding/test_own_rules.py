@@ -71,7 +71,7 @@ def written(model: Model, text: str, **settings: Any) -> list[int]:
     return list(list(decode(model, text, STEPS, **settings))[-1].ids)
 
 
-@pytest.mark.short("t5-*", "gpt2-*+no_repeat_ngram_size+*")
+@pytest.mark.short("t5-forced_bos_token_id+no_repeat_ngram_s*", "marian-forced_bos_token_id+no_repeat_ngr*")
 @pytest.mark.parametrize("rules", RULES, ids=lambda rules: "+".join(rules))
 def test_greedy_writes_what_generate_writes(
     model: Model, monkeypatch: pytest.MonkeyPatch, rules: dict[str, Any]
@@ -127,7 +127,10 @@ def test_decode_panel_and_python_write_the_same_and_each_rule_is_a_stage_with_it
     assert written(model, ENGLISH[0]) == expected
 
 
-@pytest.mark.short("*-forced_bos_token_id", "*-bad_words_ids")
+@pytest.mark.short(
+    *("-5-begin_suppress_tokens", "1000000000-suppress_tokens", "nine-forced_bos_token_id"),
+    *("nine-bad_words_ids", "value3-bad_words_ids", "value4-no_repeat_ngram_size", "2.5-begin_suppress_tokens"),
+)
 @pytest.mark.parametrize(
     "name",
     ["forced_bos_token_id", "suppress_tokens", "begin_suppress_tokens", "no_repeat_ngram_size", "bad_words_ids"],

@@ -299,6 +299,7 @@ def test_rows_of_a_translation(translator, en_es, site):
     assert view.weights.shape == (len(view.queries), len(view.keys))
 
 
+@pytest.mark.full
 def test_rows_of_every_beam_are_a_whole_passs_rows(gpt, story_gpt):
     text, settings = "Anna gave the dog to", DecodeSettings(strategy="beam", beams=4)
     views = [step(gpt, n, text=text, settings=settings, steps=8, site=SITE, head=5) for n in range(1, 9)]

@@ -91,6 +91,7 @@ EDITS: tuple[tuple[Intervention, ...], ...] = (
 )
 
 
+@pytest.mark.short("untouched", "painted")
 @pytest.mark.parametrize("edits", EDITS, ids=["untouched", "window and scale", "painted", "switched off"])
 def test_each_step_is_the_pass_over_the_text(story_gpt: Model, edits: tuple[Intervention, ...]) -> None:
     player, inputs, ids = Player(story_gpt), RunInputs(TEXT, interventions=edits), NOTHING

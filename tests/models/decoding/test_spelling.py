@@ -68,7 +68,7 @@ def check(model: Model, spelled: Spelled, wanted: list[int], read: list[int]) ->
     return not spelled.misread
 
 
-@pytest.mark.short("Tom and {} went.-*", "sing{} ing {}-roberta", "{}-bert")
+@pytest.mark.short("Tom and {} went.-modernbert", "sing{} ing {}-bert", "{}-roberta")
 @pytest.mark.parametrize("kind", ["bert", "roberta", "modernbert", "electra"])
 @pytest.mark.parametrize("pattern", ["Tom and {} went.", "The cat{}, and the dog.", "sing{} ing {}", "{}"])
 def test_every_token_in_the_place_of_a_mask(tiny_folder: TinyFolder, kind: str, pattern: str) -> None:

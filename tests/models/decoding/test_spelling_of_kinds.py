@@ -177,7 +177,7 @@ def test_after_a_text(kind: str, tmp_path: Path) -> None:
             assert model.tokenizer.convert_tokens_to_ids(follows) in done
 
 
-@pytest.mark.short("True-lower case")
+@pytest.mark.full
 @pytest.mark.parametrize("kind", MASKS)
 @pytest.mark.parametrize("pair", [False, True])
 def test_in_the_place_of_a_mask(kind: str, pair: bool, tmp_path: Path) -> None:

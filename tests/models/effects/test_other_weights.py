@@ -189,6 +189,7 @@ def test_weights_of_cross_attention_and_of_a_picture(en_es: Model, few_steps: No
     assert seen.same.distance <= 0.01
 
 
+@pytest.mark.full
 def test_one_key_leaves_nothing_to_change(story_gpt: Model, few_steps: None) -> None:
     view = other_weights(story_gpt, STORY, ("decoder", 4), 1, position=0)
     assert view.same.divergence[0] == pytest.approx(0, abs=1e-9)

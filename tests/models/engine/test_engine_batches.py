@@ -144,7 +144,7 @@ def test_a_mask_is_filled_in_the_text_that_is_shown() -> None:
     assert isinstance(pair.whole.prompt, Pair)
 
 
-@pytest.mark.short("left")
+@pytest.mark.full
 @pytest.mark.parametrize("padding", ["right", "left"])
 def test_each_text_is_translated_as_alone_and_equals_eager(spanish: Engine, padding: str) -> None:
     batch = Batch(ENGLISH, padding)  # type: ignore[arg-type]

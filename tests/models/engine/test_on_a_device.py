@@ -105,7 +105,7 @@ def everything_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, name, value)
 
 
-@pytest.mark.short("gemma2-float32")
+@pytest.mark.full
 @pytest.mark.parametrize(("kind", "dtype"), [("gpt2", "float32"), ("gemma2", "float32"), ("t5", "bfloat16")])
 def test_a_long_text_is_answered_as_on_the_cpu(tiny_folder, tmp_path, everything_is_long, kind, dtype):
     check_everything(tiny_folder(kind), kind, dtype, tmp_path)

@@ -166,6 +166,7 @@ def test_a_folder_that_has_changed_is_opened_anew(folders, tmp_path, what):
     assert np.array_equal(engine.workspace.run.trace.logits, run(open_checkpoint(f"{folder}@4"), "abcd>").logits)
 
 
+@pytest.mark.full
 def test_b_stays_at_its_step_and_goes_to_others_as_a_does(folders):
     folder, inputs = folders / "decoder", RunInputs("abcd>")
     engine = opened(f"{folder}@2")

@@ -62,6 +62,7 @@ def taken() -> int:
     return pretend_device.held()
 
 
+@pytest.mark.full
 def test_memory_that_torch_keeps_for_later_is_free():
     before = taken()
     gone = torch.zeros(10_000_000, device=DEVICE)
@@ -94,6 +95,7 @@ def test_a_model_that_does_not_fit_is_let_go_and_the_open_one_stays():
     assert isinstance(ask(engine, ForwardRequest(inputs=RunInputs("", picture="sample:fish-1"), ticket=3)), Ran)
 
 
+@pytest.mark.full
 def test_a_text_that_does_not_fit_is_let_go_and_the_run_before_stays():
     engine = open_in("story-gpt", Placement(DEVICE))
     forward(engine, "Tom and Anna", ticket=2)
@@ -123,7 +125,7 @@ def test_a_model_that_is_closed_leaves_nothing_there():
     assert taken() < before + 5000  # a table of what is the future, for as many tokens
 
 
-@pytest.mark.short("0")
+@pytest.mark.full
 @pytest.mark.parametrize("room", [0, 4000])
 def test_what_is_computed_in_parts_begins_anew_where_it_failed(tiny_folder, monkeypatch, room):
     monkeypatch.setattr(values, "LARGEST_WHOLE", 4)

@@ -157,7 +157,7 @@ def test_half_precision_equals_eager_in_that_precision(dtype):
     assert np.abs(trace.logits - logits).max() / np.abs(logits).max() <= tolerance
 
 
-@pytest.mark.short("bfloat16")
+@pytest.mark.full
 @pytest.mark.parametrize("dtype", HALF)
 def test_every_view_is_answered_in_half_precision(dtype):
     engine = Engine()
@@ -205,7 +205,7 @@ def test_every_family_runs_in_half_precision(tiny_folder, kind, dtype):
         assert np.isfinite(weights).all()
 
 
-@pytest.mark.short("story-gpt")
+@pytest.mark.full
 @pytest.mark.parametrize("reference", ["story-gpt", "en-es"])
 def test_a_model_whose_weights_are_kept_aside_answers_the_same(monkeypatch, reference):
     """As accelerate leaves it where the model is larger than the device: each weight comes when its module runs."""

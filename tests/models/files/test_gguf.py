@@ -264,6 +264,7 @@ def test_texts_of_all_arrays_are_bounded_together(folder: Path, monkeypatch: pyt
     refused(path, "tiny.gguf is damaged", "its header claims", "texts, more than 5,000")
 
 
+@pytest.mark.full
 def test_a_chat_template_in_the_header(tiny_folder: TinyFolder, tmp_path: Path, sound: Path) -> None:
     template = "{% for message in messages %}{{ message['role'] + ': ' + message['content'] }}{% endfor %}"
     model = open_checkpoint(gguf_of(tiny_folder("llama"), tmp_path / "chat.gguf", template=template))

@@ -199,6 +199,7 @@ def test_matrices_without_a_module_of_their_own_are_found():
         model.release()
 
 
+@pytest.mark.full
 def test_one_block_of_a_long_text_is_held(story_gpt):
     """After every block was looked at, no more is held than after one, and the arguments share the trace's tensors."""
     context = context_of(story_gpt, tiny.text_of(story_gpt, 400))

@@ -288,7 +288,7 @@ PARTS = [
 ]
 
 
-@pytest.mark.short("gpt2-*", "gemma2-norm*", "bert-norm2", "t5-cross", "t5-mlp", "falcon-norm1", "bloom-attention")
+@pytest.mark.short("gemma2-norm2", "t5-mlp", "cohere-attention")
 @pytest.mark.parametrize(("kind", "part"), PARTS)
 def test_a_part_that_is_off_adds_nothing(trained_like: TinyModel, kind: str, part: str) -> None:
     model = trained_like(kind)
@@ -459,6 +459,7 @@ def test_weights_of_the_layers_before_are_untouched(story_gpt: Model) -> None:
         run(story_gpt, tiny.SENTENCE, interventions=[Mask("none", site=SiteRef("decoder", 9))])
 
 
+@pytest.mark.full
 def test_in_half_precision_and_beyond_the_logits_that_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     half = open_checkpoint("story-gpt", dtype="bfloat16")
     skips = [Skip("norm1", SiteRef("decoder", 2)), Skip("mlp", SiteRef("decoder", 5))]

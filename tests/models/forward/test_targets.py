@@ -38,6 +38,7 @@ def theirs(model: Model) -> tuple[list[int], Any]:
     return decoder[0].tolist(), out
 
 
+@pytest.mark.short("mbart", "bart", "t5")
 @pytest.mark.parametrize("which", WHICH)
 def test_a_target_is_run_as_transformers_makes_it_of_labels(tmp_path: Path, which: str) -> None:
     model = opened(tmp_path, which)

@@ -56,6 +56,7 @@ def in_eager(name: str, hook: Callable[[Any, Any, Tensor], Any], before: bool = 
         handle.remove()
 
 
+@pytest.mark.full
 def test_without_a_head_the_logit_is_that_of_the_eager_pass_without_it(engine: Engine) -> None:
     own = in_eager("transformer.h.5.attn.c_proj", lambda m, _, x: None, before=True)
     best = int(own.argmax())
@@ -89,6 +90,7 @@ def test_what_is_read_is_a_weight_times_the_length_of_a_value(engine: Engine) ->
     assert value(engine, kind="peak", **CELL) == "⟨start⟩"
 
 
+@pytest.mark.full
 def test_agreement_is_the_correlation_of_ranks(engine: Engine) -> None:
     from attention_models import explanations
 

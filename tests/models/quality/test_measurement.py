@@ -117,6 +117,7 @@ def test_letter_case_and_spaces_make_no_difference_to_equality():
     assert not quality._is_exact("hola", sentence)
 
 
+@pytest.mark.full
 def test_the_log_probability_is_the_mean_over_all_tokens_of_all_references(pairs):
     view, model = measure(["en-es"], pairs), open_checkpoint("en-es")
     total, tokens = 0.0, 0
@@ -312,7 +313,7 @@ def called_off(engine: Engine, request: QualityRequest, polls: int) -> QualityRe
     pytest.fail("no batch polled so often")
 
 
-@pytest.mark.short("1")
+@pytest.mark.full
 @pytest.mark.parametrize("polls", [0, 1, 4, 9])
 def test_called_off_anywhere_it_goes_on_as_if_it_had_not_been(request_, polls):
     engine = Engine()

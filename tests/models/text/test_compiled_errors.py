@@ -56,6 +56,7 @@ def test_a_program_without_standard_error_has_none_afterwards():
     assert (done.returncode, done.stdout) == (0, "fine\n")
 
 
+@pytest.mark.full
 def test_a_tokenizers_backtrace_stays_in_the_log(tmp_path, settings_folder):
     """One of tokenizers' own panics: pieces of no length."""
     folder = tmp_path / "broken"

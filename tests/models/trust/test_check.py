@@ -42,6 +42,7 @@ def compared(model: Model, text: str, change: Callable[[Trace], Trace] = lambda 
     return compare_with_eager(model, model.encode(text, target), change(run(model, text, target=target)))
 
 
+@pytest.mark.short("llama", "gpt_oss", "distilbert", "roberta", "t5")
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_family_is_exact(tiny_model: TinyModel, kind: str) -> None:
     model = tiny_model(kind)

@@ -216,6 +216,7 @@ def test_an_error_is_no_rounding_in_float32(
     assert found.rounding > 1e3
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("exact_keys", [512, 100])
 @pytest.mark.parametrize("dtype", HALF)
 def test_a_text_of_many_tokens_holds(monkeypatch: pytest.MonkeyPatch, dtype: str, exact_keys: int) -> None:
@@ -229,6 +230,7 @@ def test_a_text_of_many_tokens_holds(monkeypatch: pytest.MonkeyPatch, dtype: str
     assert found.logit_difference == 0.0
 
 
+@pytest.mark.short("story-bert-float16", "vit-cifar10-bfloat16")
 @pytest.mark.parametrize("dtype", HALF)
 @pytest.mark.parametrize("reference", ["story-bert", "en-es", "vit-cifar10"])
 def test_shipped_models_hold(reference: str, dtype: str) -> None:

@@ -117,6 +117,7 @@ def test_a_long_text_s_weights_are_written_some_rows_at_a_time(trace, tmp_path, 
                 assert (off <= (room.high - room.low).numpy()).all()
 
 
+@pytest.mark.full
 def test_words_are_written_as_the_view_merges_them(tmp_path, monkeypatch):
     """Also of a text so long that rows come some at a time: no word is torn apart."""
     for name, target in (("story-gpt", None), ("en-es", "El gato increíblemente travieso.")):

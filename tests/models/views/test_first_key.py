@@ -64,6 +64,7 @@ def test_a_head_that_rests_there_and_one_that_does_not(story_gpt: Model) -> None
     assert works.rows == 0
 
 
+@pytest.mark.full
 def test_queries_that_see_nothing_else_are_not_counted(story_bert: Model) -> None:
     text = "Anna lost her ball."
     for layer in range(6):

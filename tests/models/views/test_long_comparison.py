@@ -69,6 +69,7 @@ def furthest(square: np.ndarray) -> float:
     return high if high >= -low else low
 
 
+@pytest.mark.short("scale", "open")
 def test_pictures_and_rows_are_those_of_whole_weights(story_gpt: Model, before: Trace, after: Trace) -> None:
     view = LongComparison(story_gpt, before, after).answer(REQUEST)
     whole = [trace.weights(SITE, HEAD).astype(np.float64) for trace in (before, after)]

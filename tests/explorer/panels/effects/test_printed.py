@@ -79,6 +79,7 @@ def test_the_button_waits_for_the_words(qtbot, session) -> None:
     assert asked.layer == 2
 
 
+@pytest.mark.full
 @pytest.mark.x
 def test_the_button_of_each_page_opens_its_own_lines(tmp_path: Path) -> None:
     with opened_window() as window:
@@ -109,6 +110,7 @@ def test_the_button_of_each_page_opens_its_own_lines(tmp_path: Path) -> None:
         assert line.computed == pytest.approx(line.shown, abs=1e-5)
 
 
+@pytest.mark.full
 @pytest.mark.x
 def test_weights_that_were_found_have_a_button_of_their_own(tmp_path: Path) -> None:
     with opened_window() as window:

@@ -21,6 +21,7 @@ AROUND = Around("word", "it")
 KEYS = ["key"] * 64
 
 
+@pytest.mark.short("qwen3", "bart", "gpt_oss")
 @pytest.mark.parametrize("kind", ["gpt_neox", "qwen3", "gemma2", "bart", "t5", "gpt_oss", "modernbert"])
 def test_every_box_stands_free_and_has_an_arrow_from_each_that_it_reads(qtbot, tmp_path: Path, kind: str):
     context = context_of(open_checkpoint(tiny.save(kind, tmp_path / kind)))

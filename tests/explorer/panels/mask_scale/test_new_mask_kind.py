@@ -57,6 +57,7 @@ def test_a_file_keeps_it_and_a_program_without_it_says_what_is_missing(monkeypat
         files.decode(content)
 
 
+@pytest.mark.full
 def test_the_panel_offers_it_with_its_number_and_its_sentence(qapp):
     with opened_host(START) as host:
         host.session.dispatch(SetView("edit_scope", "head"))

@@ -408,6 +408,7 @@ def test_without_an_audience_the_window_itself_is_black(window: MainWindow) -> N
     assert colour(picture(window), middle(window, 2, 0)) != "#000000"
 
 
+@pytest.mark.full
 def test_escape_ends_the_tool_first_and_then_the_presenter(presenting: MainWindow, audience: AudienceWindow) -> None:
     window = presenting
     for tool in (Qt.Key.Key_D, Qt.Key.Key_O, Qt.Key.Key_L):

@@ -12,6 +12,7 @@ from tests.explorer.real_window import opened_window
 pytestmark = pytest.mark.x
 
 
+@pytest.mark.full
 def test_closing_the_window_closes_the_audience_s(qapp: QApplication) -> None:
     with opened_window() as window:
         window.audience.open()

@@ -181,6 +181,7 @@ def test_the_width_of_a_head_is_covered_in_the_picture_and_in_its_cell(window: M
     assert not is_covered(raised(window, "map")), "a map says nothing of it"
 
 
+@pytest.mark.full
 def test_how_many_positions_there_are_is_covered_in_the_line_at_the_top_too(window: MainWindow) -> None:
     guide = begun(window, "07", 5)
     facts = window.contents.top_bar.facts

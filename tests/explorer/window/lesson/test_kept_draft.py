@@ -107,6 +107,7 @@ def test_what_is_written_is_in_a_file_a_moment_later() -> None:
         wait_until(lambda: not files())
 
 
+@pytest.mark.full
 def test_saving_takes_the_file_away_and_the_next_word_brings_it_back(tmp_path: Path) -> None:
     with opened() as window:
         make(window, "One")
@@ -151,6 +152,7 @@ def test_the_next_window_offers_it_and_goes_on_with_it() -> None:
     assert not files()
 
 
+@pytest.mark.full
 def test_it_is_in_the_menu_and_what_cannot_be_read_is_not_offered() -> None:
     _, path = a_kept_one("One")
     path.with_name(path.name.replace("-1.", "-2.")).write_bytes(b"PK broken")

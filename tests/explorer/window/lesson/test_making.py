@@ -498,6 +498,7 @@ def test_every_step_of_a_lesson_of_ones_own_is_checked(
     assert lines[1][0] == "mine.lesson, step 2, B: passed"
 
 
+@pytest.mark.full
 def test_a_class_does_not_see_the_column(window: MainWindow, making: Making) -> None:
     add(window, "A")
     window.menus["present"].trigger()
