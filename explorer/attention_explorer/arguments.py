@@ -14,11 +14,11 @@ from attention_explorer.training_options import add_training_options, check_trai
 from attention_explorer.version import __version__
 from attention_models.files.catalogue import FIRST
 from attention_models.files.text_lines import read_lines
+from attention_models.protocol.ablation import parse_skip
 from attention_models.protocol.batch import MOST_TEXTS, PaddingSide
 from attention_models.protocol.decoding_settings import DecodeSettings, Strategy
 from attention_models.protocol.errors import ExplorerError
 from attention_models.protocol.interventions import Intervention, Scale, is_neutral, mask_spellings, parse_mask
-from attention_models.protocol.skip import parse_skip
 from attention_models.protocol.two_runs import Matching
 from attention_models.protocol.values import UNIT_ROUNDOFFS
 

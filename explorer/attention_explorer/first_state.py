@@ -8,10 +8,10 @@ from pathlib import Path
 
 from attention_explorer.session.intents import PutIntervention
 from attention_explorer.session.kept import Kept, Screen
+from attention_explorer.session.prompt_modes import as_chat, with_prompt
 from attention_explorer.session.reduce import reduce
 from attention_explorer.session.session_check import checked, with_checkpoint
 from attention_explorer.session.state import BatchText, Document, InterventionItem, Notice, State
-from attention_explorer.session.talking import as_chat, with_prompt
 from attention_explorer.session.texts import with_texts
 from attention_explorer.session.view_options import ViewOptions
 from attention_models.files.catalogue import FIRST, folder_of, read_card

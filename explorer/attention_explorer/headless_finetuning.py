@@ -14,8 +14,8 @@ from attention_models.protocol.errors import NO_MEMORY_TO_TRAIN, as_sentence
 
 if TYPE_CHECKING:
     from attention_models.forward.model import Model
-    from attention_models.training.course import Command, HeldOut
     from attention_models.training.finetuning import TuningSettings
+    from attention_models.training.training_loop import Command, HeldOut
     from attention_models.training.tuned_folders import ResumedTuning
 
 _NUMBERS: dict[str, type[int] | type[float]] = {"rate": float, "batch": int, "decay": float, "clip": float}

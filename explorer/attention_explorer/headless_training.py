@@ -14,9 +14,9 @@ from attention_models.protocol.errors import NO_MEMORY_TO_TRAIN, as_sentence
 
 if TYPE_CHECKING:
     from attention_models.training.common import Budget
-    from attention_models.training.course import Command, Point
     from attention_models.training.experiment import Experiment
     from attention_models.training.training import Training
+    from attention_models.training.training_loop import Command, Point
 
 _MEASURED_EVERY = 200  # steps
 

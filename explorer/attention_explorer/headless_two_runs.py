@@ -19,11 +19,11 @@ from attention_explorer.session.session_check import checked, with_checkpoint
 from attention_explorer.session.state import Compared, InterventionItem, State
 from attention_models.files.sample_pictures import reference_of
 from attention_models.opening.trial_helper import start_for
+from attention_models.protocol.ablation import Ablation
 from attention_models.protocol.errors import ExplorerError
 from attention_models.protocol.loading import Loaded, LoadRequest
 from attention_models.protocol.request import Failure
 from attention_models.protocol.running import ForwardRequest
-from attention_models.protocol.skip import Skip
 from attention_models.protocol.two_runs import OtherRun, RunSide, TwoRunsRequest, TwoRunsView
 from attention_models.protocol.work import never
 
@@ -158,7 +158,7 @@ def _with_stacks_named(b: Compared, info: CheckpointInfo) -> Compared:
 
     def named(item: InterventionItem) -> InterventionItem:
         value = item.value
-        return replace(item, value=value.of_stack(info.predicting_stack)) if isinstance(value, Skip) else item
+        return replace(item, value=value.of_stack(info.predicting_stack)) if isinstance(value, Ablation) else item
 
     return replace(b, document=replace(b.document, interventions=tuple(map(named, b.document.interventions))))
 

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
     from attention_models.corpus.corpus import read_corpus as read_corpus
     from attention_models.decoding.decode import decode as decode
+    from attention_models.effects.adversarial_attention import adversarial_attention as adversarial_attention
     from attention_models.effects.attribution import logit_attribution as logit_attribution
     from attention_models.effects.explanation import explanations as explanations
     from attention_models.effects.in_context import word_in_context as word_in_context
     from attention_models.effects.lens import logit_lens as logit_lens
-    from attention_models.effects.other_weights import other_weights as other_weights
     from attention_models.effects.patching import patch as patch
     from attention_models.effects.sweep import head_effects as head_effects
     from attention_models.forward.adopted import adopt as adopt
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from attention_models.forward.run import run as run
     from attention_models.forward.trace import Trace as Trace
     from attention_models.opening.open import open_checkpoint as open_checkpoint
+    from attention_models.protocol.ablation import Ablation as Ablation
     from attention_models.protocol.batch import Batch as Batch
     from attention_models.protocol.chat import Chat as Chat
     from attention_models.protocol.chat import Pair as Pair
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from attention_models.protocol.interventions import Positions as Positions
     from attention_models.protocol.interventions import Scale as Scale
     from attention_models.protocol.roles import HeadQuestion as HeadQuestion
-    from attention_models.protocol.skip import Skip as Skip
     from attention_models.roles.roles import head_roles as head_roles
     from attention_models.roles.which_heads import which_heads as which_heads
     from attention_models.scripts.as_pytorch import as_pytorch as as_pytorch
@@ -59,7 +59,7 @@ _HOMES = {
     "Pair": "attention_models.protocol.chat",
     "Positions": "attention_models.protocol.interventions",
     "Scale": "attention_models.protocol.interventions",
-    "Skip": "attention_models.protocol.skip",
+    "Ablation": "attention_models.protocol.ablation",
     "adopt": "attention_models.forward.adopted",
     "as_pytorch": "attention_models.scripts.as_pytorch",
     "attend": "attention_models.forward.adopted",
@@ -74,7 +74,7 @@ _HOMES = {
     "logit_attribution": "attention_models.effects.attribution",
     "explanations": "attention_models.effects.explanation",
     "logit_lens": "attention_models.effects.lens",
-    "other_weights": "attention_models.effects.other_weights",
+    "adversarial_attention": "attention_models.effects.adversarial_attention",
     "patch": "attention_models.effects.patching",
     "word_in_context": "attention_models.effects.in_context",
     "save_weights": "attention_models.views.export",
@@ -84,6 +84,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Ablation",
     "Adapter",
     "Batch",
     "Chat",
@@ -93,9 +94,9 @@ __all__ = [
     "Pair",
     "Positions",
     "Scale",
-    "Skip",
     "Trace",
     "adopt",
+    "adversarial_attention",
     "as_pytorch",
     "attend",
     "compare_runs",
@@ -107,7 +108,6 @@ __all__ = [
     "logit_attribution",
     "logit_lens",
     "open_checkpoint",
-    "other_weights",
     "patch",
     "read_corpus",
     "run",

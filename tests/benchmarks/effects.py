@@ -18,11 +18,11 @@ sys.path.insert(0, str(ROOT))
 import torch  # noqa: E402
 
 from attention_models import logit_lens, open_checkpoint, run  # noqa: E402
-from attention_models.effects.aim import settle  # noqa: E402
-from attention_models.effects.copies import Copies  # noqa: E402
+from attention_models.effects.batched_runs import BatchedRuns  # noqa: E402
+from attention_models.effects.metric import resolve  # noqa: E402
 from attention_models.effects.sweep import HeadSweep  # noqa: E402
 from attention_models.forward.model import Model  # noqa: E402
-from attention_models.protocol.effects import Aim  # noqa: E402
+from attention_models.protocol.effects import Metric  # noqa: E402
 from attention_models.protocol.work import Cancelled  # noqa: E402
 from tests.models.tiny import text_of  # noqa: E402
 
@@ -45,7 +45,7 @@ def plain(model: Model, ids: torch.Tensor, count: int) -> float:
 
 def sweep_of(model: Model, text: str) -> HeadSweep:
     trace = run(model, text)
-    return HeadSweep(Copies.of(model, trace, text, None), settle(model, trace, Aim()))
+    return HeadSweep(BatchedRuns.of(model, trace, text, None), resolve(model, trace, Metric()))
 
 
 def swept(model: Model, text: str) -> tuple[float, list[float]]:
@@ -73,7 +73,7 @@ def main() -> int:
     model = open_checkpoint("story-gpt")
     text = text_of(model, 32)
     ids = model.encode(text).inputs["input_ids"]
-    count = Copies.of(model, run(model, text), text, None).at_once
+    count = BatchedRuns.of(model, run(model, text), text, None).at_once
     plain(model, ids, count), swept(model, text)
     pairs = [(plain(model, ids, count), *swept(model, text)) for _ in range(ROUNDS)]
     ratio = sorted(ours / theirs for theirs, ours, _ in pairs)[ROUNDS // 2]

@@ -8,7 +8,7 @@ import pytest
 
 import attention_models as models
 from attention_explorer.app import main
-from attention_models.protocol.skip import Skip
+from attention_models.protocol.ablation import Ablation
 from attention_models.protocol.values import SiteRef
 
 STORY = "Tom and Anna went to the park. Anna gave the ball to"
@@ -32,7 +32,7 @@ def test_a_row_a_head(tmp_path, capfd, model, against):
     assert main([*given, *(["--against", against] if against else [])]) == 0
     header, *rows = rows_of(out)
     assert header == ["stack", "layer", "head", "effect"]
-    skip = (Skip("mlp", SiteRef("decoder", 5)),)
+    skip = (Ablation("mlp", SiteRef("decoder", 5)),)
     effects = models.head_effects(model, STORY, target=" Tom", against=against, interventions=skip)
     expected = [(at.site, head, value) for at in effects.sites for head, value in enumerate(at.heads)]
     assert len(rows) == len(expected) == 64

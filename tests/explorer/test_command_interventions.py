@@ -11,8 +11,8 @@ from attention_explorer.arguments import parse
 from attention_explorer.first_state import first_state
 from attention_explorer.session.state import InterventionItem
 from attention_explorer.session.view_options import ViewOptions
+from attention_models.protocol.ablation import Ablation
 from attention_models.protocol.interventions import Mask, Scale
-from attention_models.protocol.skip import Skip
 from attention_models.protocol.values import SiteRef
 
 TEXT = "Tom and Anna went to the park."
@@ -31,7 +31,7 @@ TEXT = "Tom and Anna went to the park."
         (["--scale", "1", "--mask", "trained"], ()),
         (
             ["--skip", "5.mlp", "--skip", "encoder.2.norm1"],
-            (Skip("mlp", SiteRef("", 5)), Skip("norm1", SiteRef("encoder", 2))),
+            (Ablation("mlp", SiteRef("", 5)), Ablation("norm1", SiteRef("encoder", 2))),
         ),
     ],
 )
@@ -92,7 +92,7 @@ def test_what_is_written_is_what_the_edited_model_writes(capsys):
 @pytest.mark.full
 def test_a_part_that_is_off_is_off_in_weights_and_in_what_is_written(tmp_path, capsys):
     out, model = tmp_path / "w.npz", models.open_checkpoint("story-gpt")
-    skip = Skip("mlp", SiteRef("decoder", 5))
+    skip = Ablation("mlp", SiteRef("decoder", 5))
     assert main(["--text", TEXT, "--skip", "5.mlp", "--weights", str(out)]) == 0
     trace = models.run(model, TEXT, interventions=[skip])
     saved = models.load_weights(out)
@@ -100,10 +100,10 @@ def test_a_part_that_is_off_is_off_in_weights_and_in_what_is_written(tmp_path, c
     assert saved.interventions == (skip,)
     capsys.readouterr()
     assert main(["--text", TEXT, "--decode", "6", "--skip", "5.mlp", "--skip", "0.attention"]) == 0
-    skips = [skip, Skip("attention", SiteRef("decoder", 0))]
+    skips = [skip, Ablation("attention", SiteRef("decoder", 0))]
     assert capsys.readouterr().out == f"{list(models.decode(model, TEXT, 6, interventions=skips))[-1].text}\n"
     assert main(["--checkpoint", "en-es", "--text", "Good morning.", "--decode", "6", "--skip", "encoder.0.mlp"]) == 0
-    english, off = models.open_checkpoint("en-es"), Skip("mlp", SiteRef("encoder", 0))
+    english, off = models.open_checkpoint("en-es"), Ablation("mlp", SiteRef("encoder", 0))
     expected = list(models.decode(english, "Good morning.", 6, interventions=[off]))[-1].text
     assert capsys.readouterr().out == f"{expected}\n"
 
@@ -111,5 +111,5 @@ def test_a_part_that_is_off_is_off_in_weights_and_in_what_is_written(tmp_path, c
 def test_a_head_that_is_off_is_off_in_what_is_written(capsys):
     assert main(["--text", TEXT, "--decode", "6", "--skip", "5.head3", "--skip", "6.head7"]) == 0
     model = models.open_checkpoint("story-gpt")
-    skips = [Skip("head", SiteRef("decoder", 5), 3), Skip("head", SiteRef("decoder", 6), 7)]
+    skips = [Ablation("head", SiteRef("decoder", 5), 3), Ablation("head", SiteRef("decoder", 6), 7)]
     assert capsys.readouterr().out == f"{list(models.decode(model, TEXT, 6, interventions=skips))[-1].text}\n"

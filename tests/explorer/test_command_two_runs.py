@@ -15,8 +15,8 @@ from attention_explorer.session import session_check
 from attention_explorer.session.comparing import frozen
 from attention_explorer.session.kept import Kept, KeptState, SessionFile
 from attention_explorer.session.state import Compared, Document, InterventionItem
+from attention_models.protocol.ablation import Ablation
 from attention_models.protocol.interventions import Intervention, Mask, Scale
-from attention_models.protocol.skip import Skip
 from attention_models.protocol.values import SiteRef
 from attention_models.protocol.work import never
 
@@ -68,7 +68,7 @@ def test_before_and_after_interventions(tmp_path, model):
     of_a = ["--text", HERE, "--scale", "2"]
     of_b = ["--with-scale", "0.5", "--with-mask", "window:3", "--with-skip", "5.head3"]
     assert main([*of_a, *of_b, "--compare", str(out)]) == 0
-    edits: list[Intervention] = [Scale(0.5), Mask("window", window=3), Skip("head", SiteRef("decoder", 5), 3)]
+    edits: list[Intervention] = [Scale(0.5), Mask("window", window=3), Ablation("head", SiteRef("decoder", 5), 3)]
     assert_rows_are(out, models.compare_runs(model, HERE, interventions=[Scale(2)], other_interventions=edits))
     assert main([*of_a, "--with-text", THERE, "--compare", str(out)]) == 0  # what is not said is as in A
     edits = [Scale(2)]

@@ -13,7 +13,7 @@ import pytest
 import attention_explorer as ax
 from attention_explorer import embedded
 from attention_explorer.compute.collector import GarbageCollector
-from attention_explorer.compute.turns import Turns
+from attention_explorer.compute.gui_queue import GuiQueue
 from attention_explorer.session.intents import OpenCheckpoint
 from attention_explorer.session.results import Results
 from attention_explorer.session.text_limits import MOST_CHARACTERS
@@ -173,7 +173,7 @@ def test_python_looks_for_garbage_while_a_cell_runs(qapp, monkeypatch):
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
     monkeypatch.setattr(embedded, "_shells", [])
     embedded._application()
-    collector = GarbageCollector(Turns())
+    collector = GarbageCollector(GuiQueue())
     collector.start()
     try:
         assert not gc.isenabled()

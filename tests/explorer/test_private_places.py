@@ -17,7 +17,7 @@ from attention_explorer.log import handlers, log_path
 from attention_explorer.session import attn
 from attention_explorer.session.kept import KeptState, SessionFile
 from attention_explorer.session.state import Document
-from attention_explorer.window.kept_file import _make_folder as make_autosave_folder
+from attention_explorer.window.recovery_file import _make_folder as make_autosave_folder
 from attention_models.files.own_cache import cache_folder, keep_arrays
 from attention_models.files.whole_files import write_whole
 from attention_models.protocol.training_messages import Asked

@@ -11,6 +11,7 @@ import numpy as np
 from torch import nn
 
 from attention_models.engine.engine import Engine
+from attention_models.protocol.ablation import Ablation
 from attention_models.protocol.alignment import AlignmentRequest
 from attention_models.protocol.atlas import AtlasRequest
 from attention_models.protocol.attribution import AttributionRequest
@@ -43,7 +44,6 @@ from attention_models.protocol.request import Failure, Request, Result
 from attention_models.protocol.run_inputs import RunInputs
 from attention_models.protocol.running import ForwardRequest, Ran
 from attention_models.protocol.sentence import SentenceRequest
-from attention_models.protocol.skip import Skip
 from attention_models.protocol.trust import TrustRequest
 from attention_models.protocol.two_runs import OtherRun, TwoRunsRequest
 from attention_models.protocol.values import Placement, SiteRef, Tile
@@ -106,8 +106,8 @@ def edits(site: SiteRef) -> list[tuple[Intervention, ...]]:
         (Mask("painted", cells=((3, 1, False), (3, 2, False), (4, 5, True))), Scale(0.3)),
         (Positions("off"),),
         (Positions("shift", 2),),
-        (Skip("mlp", SiteRef("", 0)), Skip("norm2", SiteRef("", 1))),
-        (Skip("head", site, 0, "mean"), Skip("mlp", SiteRef("", 0), None, "position", 1)),
+        (Ablation("mlp", SiteRef("", 0)), Ablation("norm2", SiteRef("", 1))),
+        (Ablation("head", site, 0, "mean"), Ablation("mlp", SiteRef("", 0), None, "position", 1)),
     ]
 
 

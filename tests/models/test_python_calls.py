@@ -26,7 +26,7 @@ TEXTS = ["Tom and Anna went to the park.", "The cat is on the table."]
     [
         *(lambda m, t, name=name: getattr(models, name)(m, t) for name in ("head_effects", "logit_attribution")),
         *(lambda m, t, name=name: getattr(models, name)(m, t) for name in ("explanations", "logit_lens")),
-        lambda m, t: models.other_weights(m, t, ("decoder", 0), 0),
+        lambda m, t: models.adversarial_attention(m, t, ("decoder", 0), 0),
         lambda m, t: patch(m, t, TEXTS[0]),
         lambda m, t: patch(m, TEXTS[0], t),
         lambda m, t: list(decode(m, t, 2)),

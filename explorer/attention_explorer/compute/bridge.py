@@ -8,8 +8,8 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from attention_explorer.compute.collector import GarbageCollector
+from attention_explorer.compute.gui_queue import GuiQueue
 from attention_explorer.compute.mailbox import LOAD, Mailbox
-from attention_explorer.compute.turns import Turns
 from attention_explorer.compute.worker import EngineLike, Worker, open_engine
 from attention_explorer.session.intents import Arrived, Busy
 from attention_explorer.session.session import Session
@@ -37,7 +37,7 @@ class Bridge(QObject):
     ) -> None:
         super().__init__(parent)
         self._mailbox = Mailbox()
-        self.turns = Turns(self)
+        self.turns = GuiQueue(self)
         """In which answers come. Whatever else takes its time in the GUI thread shares them."""
         self._worker = Worker(self._mailbox, self._deliver, engine_factory)
         self._collector = GarbageCollector(self.turns, self)

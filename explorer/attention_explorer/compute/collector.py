@@ -14,7 +14,7 @@ from functools import partial
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
 
-from attention_explorer.compute.turns import Turns
+from attention_explorer.compute.gui_queue import GuiQueue
 from attention_models.files import collecting
 
 _EVERY = 500  # ms between two looks
@@ -26,7 +26,7 @@ class GarbageCollector(QObject):
 
     _asked = Signal(object)  # emitted in other threads
 
-    def __init__(self, turns: Turns, parent: QObject | None = None) -> None:
+    def __init__(self, turns: GuiQueue, parent: QObject | None = None) -> None:
         """It looks in `turns`: what it finds among the oldest objects may take as long as a whole answer."""
         super().__init__(parent)
         self._timer = QTimer(self)

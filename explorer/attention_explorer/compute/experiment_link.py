@@ -10,9 +10,9 @@ from pathlib import Path
 from PySide6.QtCore import QObject
 
 from attention_explorer import training_folders
+from attention_explorer.compute.gui_queue import GuiQueue
+from attention_explorer.compute.message_process import Work
 from attention_explorer.compute.process_link import ProcessLink
-from attention_explorer.compute.told_process import Work
-from attention_explorer.compute.turns import Turns
 from attention_explorer.session.experiment import ExperimentState
 from attention_explorer.session.intents import ExperimentTold
 from attention_explorer.session.live import Live
@@ -29,7 +29,7 @@ _KEPT = 8  # experiments whose models can still be opened
 class ExperimentLink(ProcessLink[FromExperiment]):
     """Starts, stops and ends the process that the state speaks of, by the number of its experiment."""
 
-    def __init__(self, turns: Turns, parent: QObject | None = None) -> None:
+    def __init__(self, turns: GuiQueue, parent: QObject | None = None) -> None:
         super().__init__(turns, parent)
         self._folders: list[Path] = []  # of models that may be open, the newest last
 

@@ -7,8 +7,8 @@ from typing import Generic
 
 from PySide6.QtCore import QObject, Signal
 
-from attention_explorer.compute.told_process import HeardT, ToldProcess, Work, end_all
-from attention_explorer.compute.turns import Turns
+from attention_explorer.compute.gui_queue import GuiQueue
+from attention_explorer.compute.message_process import HeardT, MessageProcess, Work, end_all
 from attention_models.protocol.training_messages import Failed, Fell, Message
 
 
@@ -18,30 +18,30 @@ class ProcessLink(QObject, Generic[HeardT]):
     told = Signal(int, object)
     """What the process that was started with this number has said."""
 
-    def __init__(self, turns: Turns, parent: QObject | None = None) -> None:
+    def __init__(self, turns: GuiQueue, parent: QObject | None = None) -> None:
         """What processes say is heard in `turns`."""
         super().__init__(parent)
         self._turns = turns
-        self._process: ToldProcess[HeardT] | None = None
-        self._ending: list[ToldProcess[HeardT]] = []
+        self._process: MessageProcess[HeardT] | None = None
+        self._ending: list[MessageProcess[HeardT]] = []
         self._is_stopped = False
 
     @property
-    def process(self) -> ToldProcess[HeardT] | None:
+    def process(self) -> MessageProcess[HeardT] | None:
         return self._process
 
     def _start(
         self, work: Work[HeardT], number: int, first: Message, prepare: Callable[[], str] = lambda: ""
-    ) -> ToldProcess[HeardT]:
+    ) -> MessageProcess[HeardT]:
         def hear(message: HeardT | Failed | Fell) -> None:
             self._turns.do(lambda: self._on_said(number, message))
 
-        process = ToldProcess(work, first, hear, prepare)
+        process = MessageProcess(work, first, hear, prepare)
         process.start()
         self._process = process
         return process
 
-    def _part(self) -> ToldProcess[HeardT] | None:
+    def _part(self) -> MessageProcess[HeardT] | None:
         """Tell the process to end, without waiting for it; that process, None where there is none."""
         self._ending = [process for process in self._ending if process.is_alive]
         process, self._process = self._process, None

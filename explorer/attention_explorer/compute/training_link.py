@@ -10,9 +10,9 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 
 from attention_explorer import training_folders
+from attention_explorer.compute.gui_queue import GuiQueue
+from attention_explorer.compute.message_process import MessageProcess, Work, end_all
 from attention_explorer.compute.process_link import ProcessLink
-from attention_explorer.compute.told_process import ToldProcess, Work, end_all
-from attention_explorer.compute.turns import Turns
 from attention_explorer.session.intents import TrainingsLeft, TrainingTold
 from attention_explorer.session.live import Live
 from attention_explorer.session.session import Session
@@ -38,7 +38,7 @@ _GONE = "This training is not there any more: another window has gone on with it
 
 WORK = Work("attention_models.training.training_process", TRAIN_HERE, from_process, "Train again.")
 
-TrainingProcess = ToldProcess[FromProcess]
+TrainingProcess = MessageProcess[FromProcess]
 
 
 class TrainingLink(ProcessLink[FromProcess]):
@@ -47,7 +47,7 @@ class TrainingLink(ProcessLink[FromProcess]):
     found = Signal(object)
     """Those of ended windows and of this one that can be gone on with, the newest first: `LeftTraining` in a tuple."""
 
-    def __init__(self, turns: Turns, parent: QObject | None = None) -> None:
+    def __init__(self, turns: GuiQueue, parent: QObject | None = None) -> None:
         super().__init__(turns, parent)
         self._folder: Path | None = None
         self.keeps_unsaved = False

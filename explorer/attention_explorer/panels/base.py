@@ -32,12 +32,12 @@ from attention_explorer.theme import LIGHT, Theme
 from attention_explorer.widgets.callout import Callout, CodeButton, InfoButton
 from attention_explorer.widgets.card import Card
 from attention_explorer.widgets.choices_kept import Choice, choice_of, choose_again, values_of
+from attention_explorer.widgets.padding_overlay import PaddingOverlay
 from attention_explorer.widgets.path_bar import PathBar
-from attention_explorer.widgets.veil import Veil
+from attention_models.protocol.ablation import Ablation, Fill, head_skip
 from attention_models.protocol.loading import Loaded
 from attention_models.protocol.request import Request, Result, RunRequest
 from attention_models.protocol.running import Ran
-from attention_models.protocol.skip import Fill, Skip, head_skip
 from attention_models.protocol.values import CheckpointInfo, SiteRef
 
 API_VERSION = 1
@@ -133,7 +133,7 @@ class Panel(QWidget):
         self._is_off = False
         self._path: tuple[PathBar, PathEnd] | None = None
         self._choices: dict[str, Choice] = {}
-        self._veils: dict[QWidget, Veil] = {}
+        self._veils: dict[QWidget, PaddingOverlay] = {}
         self._hidden: frozenset[Hide] = frozenset()  # what is asked for, and not answered yet
         session.changed.connect(self._on_changed)
         session.live_changed.connect(self._on_live_changed)
@@ -543,7 +543,7 @@ class Panel(QWidget):
         figures = list(self.figures())
         for widget in figures:
             if widget not in self._veils:
-                veil = self._veils[widget] = Veil(widget, self.theme, self.ground)
+                veil = self._veils[widget] = PaddingOverlay(widget, self.theme, self.ground)
                 widget.destroyed.connect(partial(self._veils.pop, widget, None))
                 veil.setObjectName("veil")
         for widget, veil in self._veils.items():
@@ -598,7 +598,7 @@ class Panel(QWidget):
         fills: tuple[tuple[str, Fill], ...] = (("Without this head", "zero"), ("Hold it at its mean", "mean"))
         for label, fill in fills:
             is_on = own is not None and own.fill == fill
-            value = Skip("head", site, head, fill, on=is_on)
+            value = Ablation("head", site, head, fill, on=is_on)
             action = menu.addAction(label, partial(self.dispatch, PutIntervention(value)))
             action.setCheckable(True)
             action.setChecked(is_on)

@@ -23,7 +23,7 @@ _WHOLE = 0.999
 
 
 @dataclass(frozen=True, slots=True)
-class RestingPlace:
+class AttentionSink:
     """The first token, where the selected row of the selected head rests on it."""
 
     key: int
@@ -31,7 +31,7 @@ class RestingPlace:
     sentence: str
 
 
-def resting_place(state: State, query: int | None = None) -> RestingPlace | None:
+def attention_sink(state: State, query: int | None = None) -> AttentionSink | None:
     """What is to be said of the first token; None where it does not have the most of this row, and of most rows.
 
     The row is that of `query`, of the selected one if None.
@@ -54,7 +54,7 @@ def resting_place(state: State, query: int | None = None) -> RestingPlace | None
         return None
     if not _is_in_most_rows(first) if first.rows is not None else share < _MOST_OF_A_LONG_ROW:
         return None
-    return RestingPlace(
+    return AttentionSink(
         first.key, _note(first), _sentence(first, queries[query], keys[first.key], share, float(row.sum()))
     )
 

@@ -8,9 +8,9 @@ import msgspec
 from msgspec import Meta
 
 from attention_explorer.session.state import InterventionItem
+from attention_models.protocol.ablation import Ablation, Fill
 from attention_models.protocol.interventions import Adapter, Intervention, Mask, PositionMode, Positions, Scale
 from attention_models.protocol.mask_kinds import Cell
-from attention_models.protocol.skip import Fill, Skip
 from attention_models.protocol.values import MOST, SiteRef
 
 Place = Annotated[int, Meta(ge=0, lt=MOST)]
@@ -50,7 +50,7 @@ class _Adapter(msgspec.Struct, tag_field="kind", tag="adapter", forbid_unknown_f
 
 
 class _Skip(msgspec.Struct, tag_field="kind", tag="skip", forbid_unknown_fields=True, omit_defaults=True):
-    part: str  # `Skip` refuses a part that there is not
+    part: str  # `Ablation` refuses a part that there is not
     stack: Literal["", "decoder", "encoder", "cross"]
     layer: Place
     on: bool = True
@@ -74,7 +74,7 @@ def record(listed: InterventionItem) -> Change:
             return _Positions(positions.mode, positions.by, listed.on)
         case Adapter() as adapter:
             return _Adapter(adapter.on, listed.on)
-        case Skip() as skip:
+        case Ablation() as skip:
             stack: Any = skip.site.stack
             return _Skip(skip.part, stack, skip.site.layer, listed.on, skip.unit, skip.fill, skip.position)
 
@@ -93,7 +93,7 @@ def intervention(record: Change) -> Intervention:
             return Adapter(record.adapter)
         case _Skip():
             ref = SiteRef(record.stack, record.layer)
-            return Skip(record.part, ref, record.unit, record.fill, record.position)
+            return Ablation(record.part, ref, record.unit, record.fill, record.position)
 
 
 def site_record(site: SiteRef | None) -> SiteRecord | None:

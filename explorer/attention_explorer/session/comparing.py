@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from attention_explorer.session.branches import ROOT, Branches
 from attention_explorer.session.kept import LONGEST_NAME, KeptState
+from attention_explorer.session.prompt_modes import with_prompt
 from attention_explorer.session.state import Compared, Document, State
-from attention_explorer.session.talking import with_prompt
 from attention_explorer.session.texts import alone
 from attention_explorer.session.view_options import ViewOptions
 from attention_models.files.fingerprint import title_of_reference

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from attention_explorer.session.state import Selection, clamped, site_of
-from attention_models.protocol.looks import Looks
+from attention_models.protocol.attention_peaks import AttentionPeaks
 from attention_models.protocol.running import Ran
 from attention_models.protocol.values import MOST, SiteRef, site_tokens
 
@@ -70,7 +70,7 @@ def default_selection(ran: Ran, checkpoint: str = "", is_example: bool = False) 
     return clamped(Selection(site=site, head=head, query=query, key=key), ran)
 
 
-def _telling(ran: Ran, looks: Looks, ref: SiteRef | None, head: int) -> Selection:
+def _telling(ran: Ran, looks: AttentionPeaks, ref: SiteRef | None, head: int) -> Selection:
     """The listed head where it does something in this text, else the one that does most."""
     site = site_of(ran, ref)
     look = None if site is None else looks.of(ran.sites, site, head)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from attention_models.protocol.effects import Aim
-from attention_models.protocol.other_weights import EPSILON, Scope
+from attention_models.protocol.adversarial_attention import EPSILON, Scope
+from attention_models.protocol.effects import Metric
 from attention_models.protocol.patching import Align, Patched
 
 LONGEST = 4096
@@ -29,7 +29,7 @@ class Answer:
 
     @property
     def wanted(self) -> int | str:
-        """As an `Aim` says it."""
+        """As an `Metric` says it."""
         return self.label.replace("␣", " ") if self.id is None else self.id
 
 
@@ -57,12 +57,12 @@ class EffectsChoices:
         if not 0 < self.epsilon < 1:
             raise ValueError(f"an answer cannot move by {self.epsilon:g}, only by more than 0 and less than 1")
 
-    def aim(self, position: int) -> Aim:
+    def aim(self, position: int) -> Metric:
         """What an effect on an answer at `position` is measured on."""
         target = None if self.target is None else self.target.wanted
         if self.against is None:
-            return Aim(position=position, target=target)
-        return Aim(measure="difference", position=position, target=target, against=self.against.wanted)
+            return Metric(position=position, target=target)
+        return Metric(measure="difference", position=position, target=target, against=self.against.wanted)
 
     def without_answers(self) -> EffectsChoices:
         """For another model, whose answers are others."""

@@ -15,13 +15,13 @@ from attention_explorer.session.decoding import Decoding
 from attention_explorer.session.effects_choices import EffectsChoices
 from attention_explorer.session.state import BatchText, CorpusChoice, Document, HeadsAsked, InterventionItem, Selection
 from attention_explorer.session.view_options import ViewOptions
+from attention_models.protocol.ablation import LAYER, UNITS, Ablation
 from attention_models.protocol.batch import MOST_TEXTS, PaddingSide
 from attention_models.protocol.chat import MOST_TURNS, Role, Turn
 from attention_models.protocol.corpus import CorpusQuestion
 from attention_models.protocol.decoding_settings import DecodeSettings
 from attention_models.protocol.interventions import Adapter
 from attention_models.protocol.roles import ROLE_NAMES, HeadQuestion
-from attention_models.protocol.skip import LAYER, UNITS, Skip
 
 VERSION = 9
 """1 had no branches, 2 no conversations, 3 not how to write, 4 no second text, 5 no adapters, 6 no other texts, 7 no
@@ -185,7 +185,7 @@ def encode(document: Document) -> bytes:
 
 
 def _version(document: Document) -> int:
-    skips = [listed.value for listed in document.interventions if isinstance(listed.value, Skip)]
+    skips = [listed.value for listed in document.interventions if isinstance(listed.value, Ablation)]
     if skips:
         return VERSION if any(skip.fill != "zero" or skip.part in (*UNITS, LAYER) for skip in skips) else WHOLE_PARTS
     if isinstance(_to_others(document), _Others):

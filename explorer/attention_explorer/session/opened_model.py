@@ -7,15 +7,15 @@ from dataclasses import replace
 from attention_explorer.session.example_rules import changed_everywhere, unfit_words, untouched_examples
 from attention_explorer.session.examples import Example
 from attention_explorer.session.intents import Intent, SetPair, SetText
+from attention_explorer.session.prompt_modes import as_text
 from attention_explorer.session.state import Document, InterventionItem, Notice, Selection, State
-from attention_explorer.session.talking import as_text
 from attention_explorer.session.texts import alone, each_text, texts_of
 from attention_models.files.sample_pictures import default_picture
+from attention_models.protocol.ablation import Ablation
 from attention_models.protocol.chat import Pair
 from attention_models.protocol.export import ExportRequest
 from attention_models.protocol.interventions import Adapter, Mask, Positions, Scale, acts_outside_of_attention
 from attention_models.protocol.loading import Loaded
-from attention_models.protocol.skip import Skip
 from attention_models.protocol.values import CheckpointInfo
 
 
@@ -128,14 +128,14 @@ def _takes(info: CheckpointInfo, listed: InterventionItem) -> bool:
 def _named(listed: InterventionItem, info: CheckpointInfo) -> InterventionItem:
     """With the stack that a command left out."""
     value = listed.value
-    return replace(listed, value=value.of_stack(info.predicting_stack)) if isinstance(value, Skip) else listed
+    return replace(listed, value=value.of_stack(info.predicting_stack)) if isinstance(value, Ablation) else listed
 
 
 def _is_global(listed: InterventionItem) -> bool:
     """Whether it means the same in any model: it names no layer and no head, and paints no cell."""
     value = listed.value
     return isinstance(value, (Positions, Adapter)) or (
-        not isinstance(value, Skip)
+        not isinstance(value, Ablation)
         and value.site is None
         and value.head is None
         and not (isinstance(value, Mask) and value.paints)

@@ -21,7 +21,6 @@ from attention_explorer.session import (  # noqa: F401 - for their rules
     view_rules,
     writing_rules,
 )
-from attention_explorer.session.arrivals import arrive
 from attention_explorer.session.intents import (
     Arrived,
     AskCorpus,
@@ -33,6 +32,7 @@ from attention_explorer.session.intents import (
     Show,
     TrainingTold,
 )
+from attention_explorer.session.result_rules import arrive
 from attention_explorer.session.rules import broken_off, rule, without_notice
 from attention_explorer.session.state import State
 from attention_models.protocol.loading import LoadRequest

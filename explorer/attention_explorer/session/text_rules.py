@@ -21,6 +21,7 @@ from attention_explorer.session.intents import (
     SetTurns,
     UseWritten,
 )
+from attention_explorer.session.prompt_modes import as_chat, as_text, with_prompt
 from attention_explorer.session.rules import (
     TEXT_LANES,
     another_text,
@@ -31,7 +32,6 @@ from attention_explorer.session.rules import (
     without_notice,
 )
 from attention_explorer.session.state import Notice, State
-from attention_explorer.session.talking import as_chat, as_text, with_prompt
 from attention_explorer.session.texts import with_first_of_choices
 from attention_models.protocol.chat import MOST_TURNS, Chat
 from attention_models.protocol.export import ExportRequest

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from attention_explorer.session.prompt_modes import with_prompt
 from attention_explorer.session.state import BatchText, Document
-from attention_explorer.session.talking import with_prompt
 from attention_models.protocol.batch import Batch
 from attention_models.protocol.chat import Pair
 from attention_models.protocol.prompt import Prompt, plain_text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from attention_models.protocol.dissection import Dissection
+from attention_models.protocol.gradient_breakdown import GradientBreakdown
 from attention_models.protocol.training_messages import (
     Asked,
     AskedTuning,
@@ -115,7 +115,7 @@ class TrainingState:
     sentence: str = ""  # what went otherwise than asked for
     saved: str = ""  # the folder of the person's where it was saved last
     saved_step: int = -1
-    dissection: Dissection | None = None  # of the next step; None where it was not asked for, or has been taken
+    dissection: GradientBreakdown | None = None  # of the next step; None where it was not asked for, or has been taken
     is_dissecting: bool = False  # it was asked for, and is not here yet
     undissected: str = ""  # why there is none, as a sentence
     wrote: Wrote | Classified | None = None  # what a tuned model writes, or says of a text, before and after

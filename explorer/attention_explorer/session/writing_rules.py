@@ -15,9 +15,9 @@ from attention_explorer.session.intents import (
     SetStrategy,
     ShowBeam,
 )
+from attention_explorer.session.prompt_modes import with_prompt
 from attention_explorer.session.rules import broken_off, rule
 from attention_explorer.session.state import Document, State
-from attention_explorer.session.talking import with_prompt
 from attention_explorer.session.writing import Into, PendingStep
 from attention_models.protocol.decoding import DecodeSamplesView, DecodeStepRequest, DecodeStepView
 from attention_models.protocol.prompt import plain_text

@@ -10,7 +10,7 @@ from attention_explorer import autosaves
 from attention_explorer.session import session_check
 from attention_explorer.session.kept import Screen, SessionFile
 from attention_explorer.window.contents import Contents
-from attention_explorer.window.keeper import Keeper
+from attention_explorer.window.recovery import Recovery
 from attention_explorer.window.screen import screen_of
 from attention_explorer.window.sessions import Sessions
 from attention_models.files.fingerprint import title_of_reference
@@ -19,7 +19,7 @@ SCREEN_SECONDS = 0.5
 """How old what is known of panels may be when a step is written."""
 
 
-class Autosave(Keeper[SessionFile]):
+class Autosave(Recovery[SessionFile]):
     """Writes a window's unsaved work to a file of its own, beside the window, where something was done.
 
     Saving or closing without unsaved steps takes the file away.

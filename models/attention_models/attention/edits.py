@@ -11,6 +11,7 @@ from torch import Tensor
 from attention_models.attention import attention
 from attention_models.attention.inputs import AttentionInputs, Part
 from attention_models.attention.masks import MaskFunction, Places, RowMask, places
+from attention_models.protocol.ablation import Ablation
 from attention_models.protocol.interventions import (
     Adapter,
     Intervention,
@@ -20,7 +21,6 @@ from attention_models.protocol.interventions import (
     applies,
     effective_masks,
 )
-from attention_models.protocol.skip import Skip
 from attention_models.protocol.values import Site, is_long
 
 MaskFunctions = dict[tuple[Hashable, ...], MaskFunction]
@@ -45,7 +45,7 @@ def edited(
         if isinstance(item, Positions):
             if item.mode == "off" and x.bias is not None:
                 x = replace(x, bias=None)  # a learned bias by distance is a sense of order too
-        elif isinstance(item, (Adapter, Skip)):
+        elif isinstance(item, (Adapter, Ablation)):
             continue  # they change weights of the model, and what is made of attention's output
         elif not applies(item, site) or (item.head is not None and item.head >= x.heads):
             continue

@@ -27,7 +27,8 @@ from attention_models.corpus.hits import BestRows, Read
 from attention_models.files.text_stream import TextLine, TextStream
 from attention_models.forward.context import Context
 from attention_models.forward.model import Encoded, Model
-from attention_models.forward.passing import run_passing
+from attention_models.forward.streaming import run_passing
+from attention_models.protocol.ablation import Ablation
 from attention_models.protocol.arrays import read_only
 from attention_models.protocol.chat import Pair
 from attention_models.protocol.corpus import (
@@ -44,7 +45,6 @@ from attention_models.protocol.corpus import (
 from attention_models.protocol.errors import InputError, StaleRunError
 from attention_models.protocol.interventions import Intervention
 from attention_models.protocol.roles import PATTERNS, why_not
-from attention_models.protocol.skip import Skip
 from attention_models.protocol.values import Site, SiteRef, site_tokens
 from attention_models.protocol.work import Cancelled, Report, ShouldStop, never, silent
 from attention_models.roles.batching import batches
@@ -52,7 +52,7 @@ from attention_models.roles.counting import Asked, Tally, visible_cells
 from attention_models.roles.distances import ByDistance, ClassedCells, offset_of, offsets
 from attention_models.roles.layers import OfMask, weights_of_rows
 from attention_models.roles.patterns import CELLS
-from attention_models.roles.sides import Side, Sides
+from attention_models.roles.token_features import SiteTokenFeatures, TokenFeatures
 from attention_models.roles.writing import written_of
 
 _AT_ONCE = 256  # lines that are read, sorted by length and run
@@ -128,7 +128,7 @@ def read_corpus(
 def edits_of(model: Model, interventions: Sequence[Intervention]) -> tuple[Intervention, ...]:
     """What is changed, with the stack that predicts where a part's stack was not named."""
     stack = model.info.predicting_stack
-    return tuple(item.of_stack(stack) if isinstance(item, Skip) else item for item in interventions)
+    return tuple(item.of_stack(stack) if isinstance(item, Ablation) else item for item in interventions)
 
 
 class _OfSite:
@@ -179,7 +179,7 @@ class CorpusReading:
         self._edits = edits_of(model, interventions)
         self._stream = TextStream(path)
         self.name = self._stream.name
-        self._sides = Sides(model)
+        self._sides = SiteTokenFeatures(model)
         self._sites: dict[SiteRef, _OfSite] = {}
         self._rows: list[WordRow] = []
         self._row_stack = ""
@@ -360,7 +360,7 @@ class CorpusReading:
         both = real[..., None] & k.real[:, None]
         return _Rows(cells, asked, classed, visible.any(dim=1) & both, both)
 
-    def _cells(self, encoded: Sequence[Encoded], site: Site, q: Side, k: Side, rows: slice) -> Tensor:
+    def _cells(self, encoded: Sequence[Encoded], site: Site, q: TokenFeatures, k: TokenFeatures, rows: slice) -> Tensor:
         asked = self._question.attends_to
         if not asked.startswith(WORD):
             return CELLS[asked](q, k, rows, slice(0, k.count))

@@ -16,17 +16,17 @@ from torch import Tensor
 from transformers import DynamicCache, EncoderDecoderCache
 from transformers.cache_utils import DynamicLayer
 
+from attention_models.forward.ablation import ablated
 from attention_models.forward.capture import Recorder, recording
 from attention_models.forward.finite import check_finite
 from attention_models.forward.logits import last_only
 from attention_models.forward.model import Encoded, Model
 from attention_models.forward.output_weights import check_edits, keep_output_weights
 from attention_models.forward.position_edits import edited_positions
-from attention_models.forward.skipping import skipped
+from attention_models.protocol.ablation import Ablation
 from attention_models.protocol.decoding import CacheLayer
 from attention_models.protocol.errors import InputError
 from attention_models.protocol.interventions import Intervention, Mask, check
-from attention_models.protocol.skip import Skip
 from attention_models.protocol.values import Site
 from attention_models.protocol.work import never
 from attention_models.textbook.transformer_config import TransformerConfig
@@ -71,7 +71,7 @@ def prevents_caching(interventions: Sequence[Intervention], prompt: int) -> Inte
     changes with each step. The first `prompt` tokens run together: what they see of one another stays. A part that is
     held at what it gives at one position needs that position in every step.
     """
-    held = (item for item in interventions if isinstance(item, Skip) and item.fill == "position" and not item.on)
+    held = (item for item in interventions if isinstance(item, Ablation) and item.fill == "position" and not item.on)
     pinned = next((skip for skip in held if skip.site.stack != "encoder"), None)
     if pinned is not None:
         return pinned
@@ -262,7 +262,7 @@ class CachedRun:
         return tuple(found)
 
     def _skipped(self) -> AbstractContextManager[None]:
-        return skipped(self.model, self._inputs, self.interventions)
+        return ablated(self.model, self._inputs, self.interventions)
 
     def _check(self, sites: list[Site]) -> None:
         """Raises InputError where an intervention names a layer or a head that the model does not have."""

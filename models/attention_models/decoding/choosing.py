@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from attention_models.decoding.filters import apply, filters, own_meanings, stages
-from attention_models.decoding.own_rules import NO_RULES, OwnRules
+from attention_models.decoding.generation_config import NO_RULES, GenerationConfigProcessors
 from attention_models.forward.model import Model
 from attention_models.protocol.decoding import DecodeCandidate, Stage
 from attention_models.protocol.decoding_settings import DecodeSettings
@@ -51,7 +51,7 @@ def choose(
     number: int,
     top: int = 10,
     forced: int | None = None,
-    own: OwnRules = NO_RULES,
+    own: GenerationConfigProcessors = NO_RULES,
 ) -> Choice:
     """The token of step `number` (counts from 1) as `settings` choose it, or `forced`, with the candidates.
 

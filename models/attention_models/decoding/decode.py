@@ -4,7 +4,7 @@
         print(step.text)
 
 Greedy and beam search write the same tokens as transformers' `generate` with the same settings (tested), by the rules
-that the checkpoint brings along too (`attention_models.decoding.own_rules`). Sampling takes
+that the checkpoint brings along too (`attention_models.decoding.generation_config_processors`). Sampling takes
 one uniform number a step from a generator seeded with (seed, step), and sample i > 0 of several from one seeded with
 (seed, step, i), so that a step draws the same token whenever one comes back to it, alone or beside others.
 """
@@ -22,7 +22,7 @@ from attention_models.decoding.cached_run import Run, start_run
 from attention_models.decoding.choosing import end_ids
 from attention_models.decoding.filling import Filling
 from attention_models.decoding.filters import apply, filters
-from attention_models.decoding.own_rules import Filter, OwnRules, own_rules
+from attention_models.decoding.generation_config import Filter, GenerationConfigProcessors, generation_config_processors
 from attention_models.decoding.samples import Samples
 from attention_models.decoding.spelling import Spelled
 from attention_models.forward.model import Model
@@ -142,7 +142,7 @@ def decode(
     is_array = hasattr(text, "dtype")  # of NumPy or torch
     given: Any = text if isinstance(text, (str, Chat, Pair)) or is_array else list(text)
     encoded = model.encode(given)
-    run, own = start_run(model, encoded, interventions), own_rules(model, encoded)
+    run, own = start_run(model, encoded, interventions), generation_config_processors(model, encoded)
     if settings.strategy == "beam":
         return _beam(model, run, settings, own, steps, should_stop)
     writing = Samples(model, run, settings, tuple(range(sample, sample + samples)), own)
@@ -252,7 +252,12 @@ def beam_step(
 
 @torch.no_grad()
 def _beam(
-    model: Model, run: Run, settings: DecodeSettings, own: OwnRules, steps: int, should_stop: Callable[[], bool]
+    model: Model,
+    run: Run,
+    settings: DecodeSettings,
+    own: GenerationConfigProcessors,
+    steps: int,
+    should_stop: Callable[[], bool],
 ) -> Iterator[DecodedStep]:
     chain, steps = filters(settings, own), room(model, run, steps)
     search = BeamSearch(settings.beams, settings.length_penalty, end_ids(model), steps)

@@ -11,8 +11,8 @@ import numpy as np
 import torch
 
 from attention_models.attention.row_cache import most_rows
-from attention_models.decoding.along import Along
 from attention_models.decoding.choosing import choose
+from attention_models.decoding.continuation_run import ContinuationRun
 from attention_models.decoding.spelling import in_place_of
 from attention_models.forward.current_run import ReadAlong
 from attention_models.forward.model import Model
@@ -83,12 +83,12 @@ class Filling:
             from_steps=False,
         )
 
-    def read_along(self, ids: tuple[int, ...], should_stop: Callable[[], bool]) -> Along:
+    def read_along(self, ids: tuple[int, ...], should_stop: Callable[[], bool]) -> ContinuationRun:
         """The text with `ids` in its masks, as far as they can be written there, as it is read next."""
         with suppress(InputError):  # the step has said so
             self._go_to(ids, should_stop)
         trace, whole = self._read(should_stop), self._texts[-1]
-        return Along(trace, None, ReadAlong(whole, whole, self._places))
+        return ContinuationRun(trace, None, ReadAlong(whole, whole, self._places))
 
     def _read(self, should_stop: Callable[[], bool]) -> Trace:
         """Raises InputError where an intervention names a layer or head that the model does not have."""

@@ -20,7 +20,7 @@ from transformers.generation.logits_process import (
     TopPLogitsWarper,
 )
 
-from attention_models.decoding.own_rules import NGRAM, NO_RULES, REPETITION, Filter, OwnRules
+from attention_models.decoding.generation_config import NGRAM, NO_RULES, REPETITION, Filter, GenerationConfigProcessors
 from attention_models.protocol.decoding import Stage
 from attention_models.protocol.decoding_settings import DecodeSettings
 
@@ -34,7 +34,7 @@ class Filtered:
     after: dict[str, Tensor]  # filter: the scores that it left, (sequences, vocabulary) float32
 
 
-def filters(settings: DecodeSettings, own: OwnRules = NO_RULES) -> list[tuple[str, Filter]]:
+def filters(settings: DecodeSettings, own: GenerationConfigProcessors = NO_RULES) -> list[tuple[str, Filter]]:
     """The filters that `settings` switch on, with the checkpoint's `own`, named, in the order in which they act.
 
     What a person sets counts in the place of the checkpoint's own.
@@ -72,7 +72,7 @@ def apply(chain: Sequence[tuple[str, Filter]], ids: Tensor, scores: Tensor) -> F
     return Filtered(scores, cut_by, after)
 
 
-def own_meanings(settings: DecodeSettings, own: OwnRules) -> dict[str, str]:
+def own_meanings(settings: DecodeSettings, own: GenerationConfigProcessors) -> dict[str, str]:
     """What the checkpoint's own filters do, by name; those that a person's stand in the place of are left out."""
     theirs = {rule.name: rule.meaning for rule in own.rules}
     if settings.repetition_penalty != 1:

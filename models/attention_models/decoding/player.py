@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from attention_models.decoding.along import Along
+from attention_models.decoding.continuation_run import ContinuationRun
 from attention_models.decoding.filling import Filling
+from attention_models.decoding.generation import Generation
 from attention_models.decoding.next_token import write_into_input
-from attention_models.decoding.written_text import WrittenText
 from attention_models.forward.context import Context
 from attention_models.forward.model import Model
 from attention_models.protocol.decoding import (
@@ -42,7 +42,7 @@ def player_of(context: Context) -> Player:
     """The one that writes for the open model."""
     if context.workspace.model is None:
         raise StaleRunError
-    return context.kept_of_model.once(Player, lambda: Player(context.model))
+    return context.kept_of_model.get_or_compute(Player, lambda: Player(context.model))
 
 
 class Player:
@@ -50,7 +50,7 @@ class Player:
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        self._writing: WrittenText | None = None
+        self._writing: Generation | None = None
         self._filling: Filling | None = None
 
     def step(self, request: DecodeStepRequest, should_stop: ShouldStop) -> DecodeStepView:
@@ -90,7 +90,7 @@ class Player:
             return self._filling_of(request.inputs).rows(request, should_stop)
         return self._written_of(request.inputs).rows(request, should_stop)
 
-    def read_along(self, inputs: RunInputs, should_stop: ShouldStop) -> Along:
+    def read_along(self, inputs: RunInputs, should_stop: ShouldStop) -> ContinuationRun:
         """The prompt of `inputs` and its continuation as one run.
 
         Raises:
@@ -102,7 +102,7 @@ class Player:
             return self._filling_of(alone).read_along(inputs.continuation, should_stop)
         return self._written_of(alone).read_along(inputs.continuation, should_stop)
 
-    def written(self, inputs: RunInputs) -> WrittenText:
+    def written(self, inputs: RunInputs) -> Generation:
         """What is written after the prompt of `inputs`, from left to right.
 
         Raises:
@@ -122,9 +122,9 @@ class Player:
                 f"{vocabulary - 1:,}. Delete this branch, or open the checkpoint that wrote it."
             )
 
-    def _written_of(self, inputs: RunInputs) -> WrittenText:
+    def _written_of(self, inputs: RunInputs) -> Generation:
         if self._writing is None or self._writing.inputs != inputs:
-            self._writing = WrittenText(self.model, inputs)
+            self._writing = Generation(self.model, inputs)
         return self._writing
 
     def _filling_of(self, inputs: RunInputs) -> Filling:

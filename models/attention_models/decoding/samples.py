@@ -8,7 +8,7 @@ import torch
 
 from attention_models.decoding.cached_run import Run
 from attention_models.decoding.choosing import Choice, choose, end_ids
-from attention_models.decoding.own_rules import NO_RULES, OwnRules
+from attention_models.decoding.generation_config import NO_RULES, GenerationConfigProcessors
 from attention_models.forward.model import Model
 from attention_models.protocol.decoding_settings import DecodeSettings
 
@@ -17,7 +17,12 @@ class Samples:
     """The samples that still write, as sequences of one run. Sample i draws as `DecodeSettings` says of `sample` i."""
 
     def __init__(
-        self, model: Model, run: Run, settings: DecodeSettings, numbers: tuple[int, ...], own: OwnRules = NO_RULES
+        self,
+        model: Model,
+        run: Run,
+        settings: DecodeSettings,
+        numbers: tuple[int, ...],
+        own: GenerationConfigProcessors = NO_RULES,
     ) -> None:
         self.model, self.run, self.settings, self.own = model, run, settings, own
         self._ends = end_ids(model)

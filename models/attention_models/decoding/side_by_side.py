@@ -12,7 +12,7 @@ from attention_models.decoding.cached_run import CachedRun, Run
 from attention_models.decoding.choosing import Choice, end_ids
 from attention_models.decoding.decode import beam_step, room
 from attention_models.decoding.filters import filters
-from attention_models.decoding.own_rules import OwnRules
+from attention_models.decoding.generation_config import GenerationConfigProcessors
 from attention_models.decoding.samples import Samples
 from attention_models.forward.model import Model
 from attention_models.protocol.decoding import Beam, DecodeSamplesRequest, DecodeStepRequest
@@ -28,7 +28,7 @@ class Search:
         run: Run,
         request: DecodeStepRequest,
         text_of: Callable[[tuple[int, ...]], str],
-        own: OwnRules,
+        own: GenerationConfigProcessors,
     ) -> None:
         self.model, self.run, self.done = model, run, 0
         self._key = (request.settings, request.steps)
@@ -54,7 +54,7 @@ class Search:
 class Drawing:
     """Samples in the middle."""
 
-    def __init__(self, model: Model, run: Run, request: DecodeSamplesRequest, own: OwnRules) -> None:
+    def __init__(self, model: Model, run: Run, request: DecodeSamplesRequest, own: GenerationConfigProcessors) -> None:
         """Bring `run`, which stands at the prompt, to what each of the samples has written."""
         self.run = run
         self._settings = request.settings

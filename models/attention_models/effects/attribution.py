@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from attention_models.attention.inputs import AttentionInputs
-from attention_models.effects.aim import Settled, aimed, settle, view_of
-from attention_models.effects.copies import Copies, check_reachable
+from attention_models.effects.batched_runs import BatchedRuns, check_reachable
 from attention_models.effects.held import HeldShares, held_shares
+from attention_models.effects.metric import ResolvedMetric, aimed, resolve, view_of
 from attention_models.forward.block_hooks import Edits, tensor_of
 from attention_models.forward.context import Context
 from attention_models.forward.model import Model
@@ -41,12 +41,12 @@ _NO_HEADS = "The matrix that makes of the heads what {where} writes was not foun
 
 def answer(request: AttributionRequest, context: Context) -> AttributionView:
     current = context.run(request.run)
-    aim = settle(current.model, current.trace, request.aim)
+    aim = resolve(current.model, current.trace, request.aim)
     path, why = logit_path(current.model, current.trace, current.model.info.predicting_stack, aim.position, aim.target)
     if path is None:
-        held = through_norms(request, Copies.of_run(current), aim, context.should_stop)
+        held = through_norms(request, BatchedRuns.of_run(current), aim, context.should_stop)
         return held or AttributionView(request=request, aim=view_of(current.model, current.trace, aim), why=why)
-    return attributed(request, Copies.of_run(current), aim, context.should_stop)
+    return attributed(request, BatchedRuns.of_run(current), aim, context.should_stop)
 
 
 def logit_attribution(
@@ -72,9 +72,9 @@ def logit_attribution(
     check_reachable(model)
     trace = run_alone(model, text, target=written, interventions=interventions)
     aim = aimed(target, against, None, position)
-    settled = settle(model, trace, aim)
+    settled = resolve(model, trace, aim)
     path, why = logit_path(model, trace, model.info.predicting_stack, settled.position, settled.target)
-    request, copies = AttributionRequest(run=0, aim=aim), Copies.of(model, trace, text, written)
+    request, copies = AttributionRequest(run=0, aim=aim), BatchedRuns.of(model, trace, text, written)
     if path is not None:
         return attributed(request, copies, settled)
     held = through_norms(request, copies, settled)
@@ -85,7 +85,7 @@ def logit_attribution(
 
 @torch.no_grad()
 def attributed(
-    request: AttributionRequest, copies: Copies, aim: Settled, should_stop: ShouldStop = never
+    request: AttributionRequest, copies: BatchedRuns, aim: ResolvedMetric, should_stop: ShouldStop = never
 ) -> AttributionView:
     """Of a model whose writes add to its logits.
 
@@ -124,7 +124,7 @@ def attributed(
 
 
 def through_norms(
-    request: AttributionRequest, copies: Copies, aim: Settled, should_stop: ShouldStop = never
+    request: AttributionRequest, copies: BatchedRuns, aim: ResolvedMetric, should_stop: ShouldStop = never
 ) -> AttributionView | None:
     """Of a model in which norms stand between a write and the logit; None where the shares do not sum to it.
 
@@ -163,7 +163,7 @@ def _held(found: HeldShares) -> str:
     return f"Held at their values in this run: {norms}{more}."
 
 
-def _path(model: Model, trace: Trace, aim: Settled) -> tuple[Tensor, float]:
+def _path(model: Model, trace: Trace, aim: ResolvedMetric) -> tuple[Tensor, float]:
     """The direction (width,) float64 along which the aim is read from the stream, and what is added to it."""
     stack = model.info.predicting_stack
     path, why = logit_path(model, trace, stack, aim.position, aim.target)
@@ -206,7 +206,7 @@ class Writes:
     sublayers: dict[SiteRef, dict[str, Tensor]] = field(default_factory=lambda: defaultdict(dict))
 
 
-def writes_of(copies: Copies, should_stop: ShouldStop = never) -> Writes:
+def writes_of(copies: BatchedRuns, should_stop: ShouldStop = never) -> Writes:
     """What every head and sublayer of a run gave.
 
     Raises:

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from attention_models.effects.aim import Settled, aimed, settle, view_of
-from attention_models.effects.copies import Copies
+from attention_models.effects.batched_runs import BatchedRuns
 from attention_models.effects.gradients import Embedded
+from attention_models.effects.metric import ResolvedMetric, aimed, resolve, view_of
 from attention_models.effects.rollout import flow, mixed_with_identity, rank_correlation, rollout
 from attention_models.forward.context import Context
 from attention_models.forward.model import Model
@@ -33,8 +33,8 @@ _ONE_STACK = "Rollout and flow follow the tokens of one stack from layer to laye
 
 def answer(request: ExplanationRequest, context: Context) -> ExplanationView:
     current = context.run(request.run)
-    aim = settle(current.model, current.trace, request.aim)
-    copies = Copies.of_run(current)
+    aim = resolve(current.model, current.trace, request.aim)
+    copies = BatchedRuns.of_run(current)
     return explained(request, copies, aim, context.should_stop, context.report)
 
 
@@ -60,14 +60,14 @@ def explanations(
     """
     trace = run_alone(model, text, interventions=interventions)
     aim = aimed(target, against, None, position)
-    copies = Copies.of(model, trace, text, None)
-    return explained(ExplanationRequest(run=0, aim=aim), copies, settle(model, trace, aim))
+    copies = BatchedRuns.of(model, trace, text, None)
+    return explained(ExplanationRequest(run=0, aim=aim), copies, resolve(model, trace, aim))
 
 
 def explained(
     request: ExplanationRequest,
-    copies: Copies,
-    aim: Settled,
+    copies: BatchedRuns,
+    aim: ResolvedMetric,
     should_stop: ShouldStop = never,
     report: Report = silent,
 ) -> ExplanationView:

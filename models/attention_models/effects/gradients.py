@@ -12,8 +12,8 @@ from torch import Tensor
 
 from attention_models.attention import attention
 from attention_models.attention.inputs import WHOLE, AttentionInputs
-from attention_models.effects.aim import Settled, of_logits
-from attention_models.effects.copies import Copies
+from attention_models.effects.batched_runs import BatchedRuns
+from attention_models.effects.metric import ResolvedMetric, of_logits
 from attention_models.forward.capture import PassingRecorder
 from attention_models.forward.class_logits import logits_of
 from attention_models.forward.intervened import intervened
@@ -51,7 +51,7 @@ class _Weighing(PassingRecorder):
 class Embedded:
     """A run whose token embeddings are given, so that there are gradients with respect to them."""
 
-    def __init__(self, copies: Copies, aim: Settled) -> None:
+    def __init__(self, copies: BatchedRuns, aim: ResolvedMetric) -> None:
         """Raises InputError where the model takes no embeddings, is not in float32, or the aim is no logit."""
         model = copies.model
         self._copies, self._aim = copies, aim

@@ -23,8 +23,8 @@ from transformers.pytorch_utils import Conv1D
 from attention_models.attention.inputs import AttentionInputs
 from attention_models.dataflow.norms import norm_of
 from attention_models.dataflow.readout import readout_of
-from attention_models.effects.aim import Settled, of_logits
-from attention_models.effects.copies import Copies
+from attention_models.effects.batched_runs import BatchedRuns
+from attention_models.effects.metric import ResolvedMetric, of_logits
 from attention_models.forward.block_hooks import Edits, tensor_of, with_tensor
 from attention_models.forward.sublayers import sublayers_of
 from attention_models.protocol.errors import InputError
@@ -53,7 +53,7 @@ class HeldShares:
         return self.embedding + self.constant + sum(self.attention.values()) + sum(self.networks.values())
 
 
-def held_shares(copies: Copies, aim: Settled, should_stop: ShouldStop = never) -> HeldShares:
+def held_shares(copies: BatchedRuns, aim: ResolvedMetric, should_stop: ShouldStop = never) -> HeldShares:
     """The shares; it is for who asks to see that they sum to the value.
 
     Raises:
@@ -64,7 +64,7 @@ def held_shares(copies: Copies, aim: Settled, should_stop: ShouldStop = never) -
 
 
 class _Pass:
-    def __init__(self, copies: Copies, aim: Settled) -> None:
+    def __init__(self, copies: BatchedRuns, aim: ResolvedMetric) -> None:
         self.copies, self.aim = copies, aim
         self.stack = copies.model.info.predicting_stack
         self.found = HeldShares()

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from attention_models.attention.blocks import BlockSize
 from attention_models.attention.numbers import copied
 from attention_models.dataflow.readout import readout_of
-from attention_models.effects.aim import settle
+from attention_models.effects.metric import resolve
 from attention_models.forward.batches import encode
 from attention_models.forward.context import Context
 from attention_models.forward.logits import head_alone
@@ -23,7 +23,7 @@ from attention_models.forward.predictions import answering_position
 from attention_models.forward.run import run_alone
 from attention_models.forward.trace import Trace
 from attention_models.protocol.arrays import read_only
-from attention_models.protocol.effects import Aim
+from attention_models.protocol.effects import Metric
 from attention_models.protocol.errors import InputError
 from attention_models.protocol.interventions import Intervention
 from attention_models.protocol.lens import LensRequest, LensView
@@ -112,7 +112,7 @@ def lens_view(
     head, deviation = _head(model, trace, stream[-1], inputs)
     if head is None:
         return LensView(request=request, norms=norms, written=written, position=here, why=ELSEWHERE)
-    target = settle(model, trace, Aim(target=request.target)).target if request.target is not None else None
+    target = resolve(model, trace, Metric(target=request.target)).target if request.target is not None else None
     return _read(request, model, trace, stream, head, target, norms, written, deviation, should_stop, report)
 
 

@@ -17,8 +17,8 @@ from torch import Tensor
 
 from attention_models.attention import attention
 from attention_models.attention.inputs import AttentionInputs, Part
-from attention_models.effects.aim import Settled, aimed, losses_of, of_logits, settle, value_of, view_of
-from attention_models.effects.copies import Copies, Sweep
+from attention_models.effects.batched_runs import BatchedRuns, Sweep
+from attention_models.effects.metric import ResolvedMetric, aimed, losses_of, of_logits, resolve, value_of, view_of
 from attention_models.forward.block_hooks import Edits, Entering, tensor_of, with_tensor
 from attention_models.forward.capture import MixEdit
 from attention_models.forward.context import Context
@@ -29,7 +29,7 @@ from attention_models.forward.sublayers import Call, sublayers_of
 from attention_models.forward.trace import Trace
 from attention_models.protocol.arrays import read_only
 from attention_models.protocol.batch import Batch
-from attention_models.protocol.effects import AimView, Measure
+from attention_models.protocol.effects import Measure, MetricView
 from attention_models.protocol.errors import InputError
 from attention_models.protocol.interventions import Intervention
 from attention_models.protocol.patching import BY_POSITION, Align, Patched, PatchRequest, PatchView
@@ -48,9 +48,9 @@ def answer(request: PatchRequest, context: Context) -> PatchView:
     if kept is None or not kept.answers(request):
         if isinstance(current.text, Batch):
             raise InputError("Patching goes between two texts: run one text alone, and give the other here.")
-        copies = Copies.of_run(current)
+        copies = BatchedRuns.of_run(current)
         written = current.written
-        aim = settle(current.model, current.trace, request.aim)
+        aim = resolve(current.model, current.trace, request.aim)
         other = run_alone(
             current.model,
             request.other,
@@ -62,7 +62,9 @@ def answer(request: PatchRequest, context: Context) -> PatchView:
         if why and request.align == "same":
             shown = view_of(current.model, current.trace, aim)
             return _nothing(request, shown, len(current.trace.tokens), other, why)
-        kept = current.kept.put(PatchSweep(request, copies, Copies.of(current.model, other, request.other, written)))
+        kept = current.kept.put(
+            PatchSweep(request, copies, BatchedRuns.of(current.model, other, request.other, written))
+        )
     kept.advance(context.should_stop, context.report)
     return kept.view(request)
 
@@ -99,7 +101,7 @@ def patch(
     traces = [run_alone(model, one, target=written, interventions=interventions) for one in (text, other)]
     aim = aimed(target, against, measure, position)
     request = PatchRequest(run=0, other=other, kind=kind, align=align, aim=aim)
-    copies = [Copies.of(model, trace, one, written) for trace, one in zip(traces, (text, other), strict=True)]
+    copies = [BatchedRuns.of(model, trace, one, written) for trace, one in zip(traces, (text, other), strict=True)]
     sweep = PatchSweep(request, *copies)
     while not sweep.is_whole:
         sweep.advance()
@@ -138,7 +140,7 @@ def unlike(model: Model, here: Sequence[Token], there: Sequence[Token]) -> str:
     )
 
 
-def _nothing(request: PatchRequest, aim: AimView, tokens: int, other: Trace, why: str) -> PatchView:
+def _nothing(request: PatchRequest, aim: MetricView, tokens: int, other: Trace, why: str) -> PatchView:
     return PatchView(
         request=request,
         aim=aim,
@@ -166,11 +168,11 @@ class PatchSweep(Sweep[Unit]):
 
     label = "Patching activations"
 
-    def __init__(self, request: PatchRequest, copies: Copies, other: Copies) -> None:
+    def __init__(self, request: PatchRequest, copies: BatchedRuns, other: BatchedRuns) -> None:
         """Both of the same model. Raises InputError as `patch` does."""
         model, trace = copies.model, copies.trace
         self._request = request
-        self._aim = settle(model, trace, request.aim)
+        self._aim = resolve(model, trace, request.aim)
         self._shown = view_of(model, trace, self._aim)
         self._wanted = next_ids(trace) if self._aim.measure == "loss" else {}
         self._other_labels = tuple(token.label for token in other.trace.tokens)
@@ -210,7 +212,7 @@ class PatchSweep(Sweep[Unit]):
             self._values[row, columns] = value
 
     def logits(self, units: Sequence[Unit], positions: list[int] | None, should_stop: ShouldStop = never) -> Tensor:
-        """As `Copies.run`, patched."""
+        """As `BatchedRuns.run`, patched."""
         kind = self._request.kind
         mix_edits: list[MixEdit] = []
         edits: Edits = {}
@@ -238,13 +240,13 @@ class PatchSweep(Sweep[Unit]):
 
     # ----------------------------------------------------------------- the other run
 
-    def _there(self, model: Model, trace: Trace) -> Settled:
+    def _there(self, model: Model, trace: Trace) -> ResolvedMetric:
         """The same aim in the other run, at the place that stands for its position."""
         place = self.stands_for[self._aim.position]
         position = answering_position(model, trace) if place is None else place
         return replace(self._aim, position=position)
 
-    def _read(self, other: Copies) -> _Other:
+    def _read(self, other: BatchedRuns) -> _Other:
         found = _Other(other.trace.residual[self._stack])
         found.sites = {site.ref: x for site, x in zip(other.trace.sites, other.trace.inputs, strict=True)}
         if self._request.kind == "head":

@@ -6,11 +6,11 @@ import torch
 from torch import Tensor
 
 from attention_models.attention.inputs import AttentionInputs
-from attention_models.effects.copies import Copies
+from attention_models.effects.batched_runs import BatchedRuns
 from attention_models.forward.capture import MixEdit
 from attention_models.forward.predictions import answering_position
+from attention_models.protocol.adversarial_attention import Scope
 from attention_models.protocol.errors import InputError
-from attention_models.protocol.other_weights import Scope
 from attention_models.protocol.values import Site, SiteRef
 from attention_models.protocol.work import ShouldStop, never
 
@@ -29,7 +29,7 @@ _LEAST = 1e-6
 class Rows:
     """The row that an answer is read at, of one head or of several: its weights, and a way to put in others."""
 
-    def __init__(self, copies: Copies, site: SiteRef, head: int, scope: Scope, position: int) -> None:
+    def __init__(self, copies: BatchedRuns, site: SiteRef, head: int, scope: Scope, position: int) -> None:
         """Raises InputError where the head's rows are not those of the token that the answer is read at."""
         model, trace = copies.model, copies.trace
         self.copies, self.position = copies, position

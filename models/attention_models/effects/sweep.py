@@ -14,14 +14,31 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attention_models.effects.aim import Settled, aimed, loss_of_none, losses_of, of_logits, said, settle, view_of
-from attention_models.effects.copies import LOGIT_BYTES, Copies, Sweep, without_heads
+from attention_models.effects.batched_runs import LOGIT_BYTES, BatchedRuns, Sweep, without_heads
+from attention_models.effects.metric import (
+    ResolvedMetric,
+    aimed,
+    loss_of_none,
+    losses_of,
+    of_logits,
+    resolve,
+    said,
+    view_of,
+)
 from attention_models.forward.context import Context
 from attention_models.forward.model import Model
 from attention_models.forward.run import run_alone
 from attention_models.forward.trace import Trace
 from attention_models.protocol.arrays import read_only
-from attention_models.protocol.effects import Aim, AimView, EffectsRequest, EffectsView, Measure, Said, SiteEffects
+from attention_models.protocol.effects import (
+    EffectsRequest,
+    EffectsView,
+    Measure,
+    Metric,
+    MetricValue,
+    MetricView,
+    SiteEffects,
+)
 from attention_models.protocol.interventions import Intervention
 from attention_models.protocol.values import SiteRef
 from attention_models.protocol.work import ShouldStop, never
@@ -34,10 +51,10 @@ KEPT_BYTES = 1 << 27
 def answer(request: EffectsRequest, context: Context) -> EffectsView:
     """As far as it is computed once a batch more was run."""
     current = context.run(request.run)
-    aim = settle(current.model, current.trace, request.aim)
+    aim = resolve(current.model, current.trace, request.aim)
     kept = current.kept.get(HeadSweep)
     if kept is None or not kept.answers(aim):
-        kept = current.kept.put(HeadSweep(Copies.of_run(current), aim))
+        kept = current.kept.put(HeadSweep(BatchedRuns.of_run(current), aim))
     kept.advance(context.should_stop, context.report)
     untouched = current.untouched(context.should_stop) if current.trace.interventions else None
     return kept.view(request, aim, untouched)
@@ -77,11 +94,11 @@ def head_effects(
 
 
 def effects_of(
-    model: Model, trace: Trace, text: Any, written: Any, aim: Aim, should_stop: ShouldStop = never
+    model: Model, trace: Trace, text: Any, written: Any, aim: Metric, should_stop: ShouldStop = never
 ) -> EffectsView:
     """As `head_effects`, of a run that is there."""
-    settled = settle(model, trace, aim)
-    sweep = HeadSweep(Copies.of(model, trace, text, written), settled)
+    settled = resolve(model, trace, aim)
+    sweep = HeadSweep(BatchedRuns.of(model, trace, text, written), settled)
     while not sweep.is_whole:
         sweep.advance(should_stop)
     return sweep.view(EffectsRequest(run=0, aim=aim), settled)
@@ -96,7 +113,7 @@ class HeadSweep(Sweep[Unit]):
 
     label = "Ablating every head"
 
-    def __init__(self, copies: Copies, aim: Settled) -> None:
+    def __init__(self, copies: BatchedRuns, aim: ResolvedMetric) -> None:
         trace, model = copies.trace, copies.model
         super().__init__(copies, [(site.ref, head) for site in trace.sites for head in range(site.heads)])
         self._aim = aim
@@ -107,15 +124,16 @@ class HeadSweep(Sweep[Unit]):
         self._logits: list[Tensor | None] = [None] * len(self.units)  # (vocabulary,) float32, of each head
         self._values = np.full(len(self.units), np.nan)  # where not all logits are kept, those of the aim
         self._losses = np.full(len(self.units), np.nan)
-        self._shown: tuple[Settled, AimView, Said, Said | None] | None = None  # of the aim that was shown last
+        # of the aim that was shown last
+        self._shown: tuple[ResolvedMetric, MetricView, MetricValue, MetricValue | None] | None = None
 
-    def answers(self, aim: Settled) -> bool:
+    def answers(self, aim: ResolvedMetric) -> bool:
         """Whether what it computes says something of `aim` too."""
         if aim.measure == "loss":
             return self._has_loss or self._aim == aim
         return aim.position == self._aim.position and (self._keeps_all or aim == self._aim)
 
-    def view(self, request: EffectsRequest, aim: Settled, untouched: Trace | None = None) -> EffectsView:
+    def view(self, request: EffectsRequest, aim: ResolvedMetric, untouched: Trace | None = None) -> EffectsView:
         """What is computed so far; later work leaves it as it is. `untouched` is the run without its interventions."""
         trace = self._copies.trace
         shown, now, before = self._said(aim, untouched)
@@ -131,7 +149,7 @@ class HeadSweep(Sweep[Unit]):
             done=self.done,
         )
 
-    def _said(self, aim: Settled, untouched: Trace | None) -> tuple[AimView, Said, Said | None]:
+    def _said(self, aim: ResolvedMetric, untouched: Trace | None) -> tuple[MetricView, MetricValue, MetricValue | None]:
         if self._shown is None or self._shown[0] != aim:
             model, trace = self._copies.model, self._copies.trace
             view = view_of(model, trace, aim)
@@ -139,7 +157,7 @@ class HeadSweep(Sweep[Unit]):
             self._shown = aim, view, said(model, trace, view), before
         return self._shown[1:]
 
-    def _after(self, aim: Settled) -> np.ndarray:
+    def _after(self, aim: ResolvedMetric) -> np.ndarray:
         if aim.measure == "loss":
             return self._losses.copy()
         if not self._keeps_all:

@@ -19,7 +19,7 @@ from attention_models.protocol.errors import InputError
 from attention_models.protocol.prompt import Prompt
 from attention_models.protocol.run_inputs import RunInputs
 from attention_models.protocol.running import ForwardRequest, Ran, RerunRequest
-from attention_models.views.looks import looks
+from attention_models.views.attention_peaks import looks
 
 # How an encoder-decoder model writes where nothing was typed for it: a sentence, by the search that its card names.
 
@@ -102,7 +102,7 @@ def _targets(model: Model, inputs: RunInputs, context: Context) -> Targets:
     """
     if not model.seq2seq:
         return None
-    known, batch = context.kept_of_model.once(Answers, Answers), inputs.prompt
+    known, batch = context.kept_of_model.get_or_compute(Answers, Answers), inputs.prompt
     if not isinstance(batch, Batch):
         written = Answers() if inputs.target is not None else Answers({batch: _answer(model, batch, known, context)})
         context.kept_of_model.put(written)

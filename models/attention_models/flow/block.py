@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from attention_models.attention.numbers import copied, to_numpy
-from attention_models.flow.again import Again, block_of
+from attention_models.flow.block_rerun import BlockRerun, block_of
+from attention_models.flow.box_specs import Drafting
 from attention_models.flow.boxes import Position, box_of
-from attention_models.flow.drafts import Drafting
 from attention_models.flow.targets import target_of
 from attention_models.forward.context import Context
 from attention_models.forward.current_run import CurrentRun
@@ -23,7 +23,7 @@ def answer(request: BlockRequest, context: Context) -> BlockView:
 
 
 @torch.no_grad()
-def block_view(request: BlockRequest, run: CurrentRun, block: Again) -> BlockView:
+def block_view(request: BlockRequest, run: CurrentRun, block: BlockRerun) -> BlockView:
     position = request.position
     if not 0 <= position < len(block.before):
         raise IndexError(f"There is no position {position}: this stack has {len(block.before)} tokens.")

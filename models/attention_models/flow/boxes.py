@@ -16,22 +16,23 @@ from attention_models.attention.numbers import copied, to_numpy
 from attention_models.dataflow.blocks import SiteNodes
 from attention_models.dataflow.matrices import column_norms, matrix_of
 from attention_models.dataflow.network import Network
-from attention_models.flow.again import Again
-from attention_models.flow.drafts import (
-    Draft,
-    ExpertsDraft,
-    HeadsDraft,
-    ModuleDraft,
-    NetworkDraft,
-    NormDraft,
-    OutputDraft,
-    ProjectionDraft,
-    SumDraft,
+from attention_models.flow.block_rerun import BlockRerun
+from attention_models.flow.box_specs import (
+    BoxSpec,
+    ExpertsSpec,
+    HeadsSpec,
+    ModuleSpec,
+    NetworkSpec,
+    NormSpec,
+    OutputSpec,
+    ProjectionSpec,
+    SumSpec,
 )
 from attention_models.flow.model import is_off
 from attention_models.flow.neurons import Units, largest
 from attention_models.flow.targets import Target
 from attention_models.forward.current_run import CurrentRun
+from attention_models.protocol.ablation import head_skip
 from attention_models.protocol.arrays import read_only
 from attention_models.protocol.flow import (
     Box,
@@ -44,7 +45,6 @@ from attention_models.protocol.flow import (
     ProjectionBox,
     SumBox,
 )
-from attention_models.protocol.skip import head_skip
 from attention_models.protocol.values import Site
 
 _NOTHING = read_only(np.zeros(0, np.float32))
@@ -55,7 +55,7 @@ class Position:
     """Where a block is looked at."""
 
     run: CurrentRun
-    block: Again
+    block: BlockRerun
     index: int
     target: Target
 
@@ -71,17 +71,17 @@ class Position:
 
 
 @singledispatch
-def box_of(draft: Draft, here: Position) -> Box:
+def box_of(draft: BoxSpec, here: Position) -> Box:
     raise TypeError(f"No box is drawn of a {type(draft).__name__}.")
 
 
-def _common(draft: Draft, here: Position) -> dict[str, Any]:
+def _common(draft: BoxSpec, here: Position) -> dict[str, Any]:
     after = here.row(draft.gave)
-    about = here.block.once(("about", id(draft)), lambda: _about(draft, here))
+    about = here.block.get_or_compute(("about", id(draft)), lambda: _about(draft, here))
     return {**about, "before": here.row(draft.given), "after": _NOTHING if after is None else after}
 
 
-def _about(draft: Draft, here: Position) -> dict[str, Any]:
+def _about(draft: BoxSpec, here: Position) -> dict[str, Any]:
     """What is the same at every position."""
     kind, parameters = _kind(draft, here)
     return {
@@ -93,7 +93,7 @@ def _about(draft: Draft, here: Position) -> dict[str, Any]:
     }
 
 
-def _kind(draft: Draft, here: Position) -> tuple[str, int]:
+def _kind(draft: BoxSpec, here: Position) -> tuple[str, int]:
     """The class of a draft's module, and how many numbers its calls learned."""
     units = {id(unit.module): unit.module for unit in draft.units}.values()
     own = {id(p): p for module in units for p in module.parameters()}.values()
@@ -120,16 +120,16 @@ def _count(learned: nn.Module | nn.Parameter) -> int:
 
 
 @box_of.register
-def _(draft: NormDraft, here: Position) -> Box:
+def _(draft: NormSpec, here: Position) -> Box:
     common = _common(draft, here)
     if common["before"] is None:
         return _module_box(common)
     mean, deviation = draft.call.norm.statistics(common["before"])
-    formula = here.block.once(("formula", id(draft)), lambda: _formula(draft, here))
+    formula = here.block.get_or_compute(("formula", id(draft)), lambda: _formula(draft, here))
     return NormBox(**common, **formula, mean=mean, deviation=deviation)
 
 
-def _formula(draft: NormDraft, here: Position) -> dict[str, Any]:
+def _formula(draft: NormSpec, here: Position) -> dict[str, Any]:
     """What is the same of a normalisation at every position."""
     norm, off = draft.call.norm, draft.number > 0 and _is_off(here, f"norm{draft.number}")
     return {
@@ -142,7 +142,7 @@ def _formula(draft: NormDraft, here: Position) -> dict[str, Any]:
 
 
 @box_of.register
-def _(draft: ProjectionDraft, here: Position) -> Box:
+def _(draft: ProjectionSpec, here: Position) -> Box:
     module = draft.units[0].module
     rows, columns = matrix_of(module).shape
     return ProjectionBox(
@@ -155,7 +155,7 @@ def _(draft: ProjectionDraft, here: Position) -> Box:
 
 
 @box_of.register
-def _(draft: HeadsDraft, here: Position) -> Box:
+def _(draft: HeadsSpec, here: Position) -> Box:
     site, trace = draft.site.site, here.run.trace
     x = trace.inputs[trace.index(site.ref)]
     weights = attention.weights(x, Part(None, [here.index]))[0, :, 0]  # (heads, keys)
@@ -169,7 +169,7 @@ def _(draft: HeadsDraft, here: Position) -> Box:
         head_dim=site.head_dim,
         weights=copied(weights),
         norms=read_only(np.sqrt(np.square(joined).sum(axis=1))),
-        off=here.block.once(("off", id(draft)), lambda: _heads_off(draft.site.site, here)),
+        off=here.block.get_or_compute(("off", id(draft)), lambda: _heads_off(draft.site.site, here)),
     )
 
 
@@ -181,7 +181,7 @@ def _heads_off(site: Site, here: Position) -> tuple[int, ...]:
     return tuple(head for head, skip in enumerate(skips) if skip is not None and skip.fill == "zero")
 
 
-def _joined(draft: HeadsDraft, here: Position, x: AttentionInputs, weights: Tensor, read: np.ndarray) -> np.ndarray:
+def _joined(draft: HeadsSpec, here: Position, x: AttentionInputs, weights: Tensor, read: np.ndarray) -> np.ndarray:
     """What each head gives at this position, (heads, value_dim) float32: what W_O read, where it read just that."""
     if x.precomputed is not None:  # the values are not seen
         made = _made_by_heads(draft.site, here)
@@ -189,7 +189,7 @@ def _joined(draft: HeadsDraft, here: Position, x: AttentionInputs, weights: Tens
     if len(read) and len(read) % x.heads == 0:
         parts = read.reshape(x.heads, -1)
         by_head = ("by head", draft.site.site.ref)
-        if here.block.once(by_head, lambda: _is_close(parts, to_numpy(_mixed(x, weights)))):
+        if here.block.get_or_compute(by_head, lambda: _is_close(parts, to_numpy(_mixed(x, weights)))):
             return parts
     return to_numpy(_mixed(x, weights))
 
@@ -230,10 +230,10 @@ def _is_close(one: np.ndarray, other: np.ndarray) -> bool:
 
 
 @box_of.register
-def _(draft: OutputDraft, here: Position) -> Box:
+def _(draft: OutputSpec, here: Position) -> Box:
     module, given, common = draft.units[0].module, here.tensor(draft.given), _common(draft, here)
     weight, heads, norms = matrix_of(module), draft.site.site.heads, None
-    order = here.block.once(("order", id(draft)), lambda: _order(draft.site, draft.given, here))
+    order = here.block.get_or_compute(("order", id(draft)), lambda: _order(draft.site, draft.given, here))
     if given is not None and weight.shape[0] == len(given) and len(given) % heads == 0 and order != "unknown":
         by_head = weight.float()
         if order == "dimension by dimension":
@@ -257,13 +257,13 @@ def _(draft: OutputDraft, here: Position) -> Box:
 
 
 @box_of.register
-def _(draft: NetworkDraft, here: Position) -> Box:
+def _(draft: NetworkSpec, here: Position) -> Box:
     network = draft.network
     units = _units(network, draft.factor, here)
     off = _is_off(here, draft.part)
     return FeedForwardBox(
         **_common(draft, here),
-        hidden=here.block.once(("hidden", id(draft)), lambda: int(matrix_of(network.last.module).shape[0])),
+        hidden=here.block.get_or_compute(("hidden", id(draft)), lambda: int(matrix_of(network.last.module).shape[0])),
         activation=network.activation,
         gated=network.gated,
         positive=None if units is None else int(np.count_nonzero(units.hidden > 0)),
@@ -277,12 +277,12 @@ def _units(network: Network, factor: float, here: Position) -> Units | None:
     hidden, last = here.row(network.last.given[0]), network.last.module
     if hidden is None:
         return None
-    lengths = here.block.once(("columns", network.last.number), lambda: column_norms(matrix_of(last)))
+    lengths = here.block.get_or_compute(("columns", network.last.number), lambda: column_norms(matrix_of(last)))
     return Units(hidden, factor, matrix_of(last), lengths)
 
 
 @box_of.register
-def _(draft: ExpertsDraft, here: Position) -> Box:
+def _(draft: ExpertsSpec, here: Position) -> Box:
     router, off = draft.router, _is_off(here, draft.part)
     place = here.block.layout.row * len(here.block.before) + here.index
     chosen = sorted(
@@ -290,7 +290,7 @@ def _(draft: ExpertsDraft, here: Position) -> Box:
         key=lambda expert: -expert.share,
     )
     units = [] if off else _expert_units(draft, place, {expert.index for expert in chosen}, here)
-    count = here.block.once(("count", id(draft)), lambda: _count(_module(here, draft.module)))
+    count = here.block.get_or_compute(("count", id(draft)), lambda: _count(_module(here, draft.module)))
     return FeedForwardBox(
         **(_common(draft, here) | {"parameters": count}),
         hidden=router.hidden,
@@ -304,7 +304,7 @@ def _(draft: ExpertsDraft, here: Position) -> Box:
     )
 
 
-def _expert_units(draft: ExpertsDraft, place: int, chosen: set[int], here: Position) -> list[Units]:
+def _expert_units(draft: ExpertsSpec, place: int, chosen: set[int], here: Position) -> list[Units]:
     """The hidden layers of the experts that were chosen at `place`, and of networks beside them; none if not read."""
     pairs = draft.router.units
     if pairs is None:
@@ -314,7 +314,7 @@ def _expert_units(draft: ExpertsDraft, place: int, chosen: set[int], here: Posit
         expert = int(pairs.experts[pair])
         if expert in chosen:
             matrix = pairs.matrices[expert]
-            lengths = here.block.once(("columns", id(draft), expert), partial(column_norms, matrix))
+            lengths = here.block.get_or_compute(("columns", id(draft), expert), partial(column_norms, matrix))
             factor = draft.factor * float(pairs.factors[pair])
             units.append(Units(to_numpy(pairs.hidden[pair]), factor, matrix, lengths, expert))
     beside = (_units(network, factor, here) for network, factor in zip(draft.shared, draft.factors, strict=True))
@@ -322,12 +322,12 @@ def _expert_units(draft: ExpertsDraft, place: int, chosen: set[int], here: Posit
 
 
 @box_of.register
-def _(draft: SumDraft, here: Position) -> Box:
+def _(draft: SumSpec, here: Position) -> Box:
     return SumBox(**_common(draft, here), factors=draft.factors)
 
 
 @box_of.register
-def _(draft: ModuleDraft, here: Position) -> Box:
+def _(draft: ModuleSpec, here: Position) -> Box:
     common = _common(draft, here)
     if len(draft.units) != 1:  # all of a sublayer, with what it learned outside of modules without children
         common["parameters"] = _count(_module(here, draft.module))

@@ -27,9 +27,9 @@ from attention_models.forward.logits import last_only
 from attention_models.forward.model import Model
 from attention_models.forward.recurrent_model import RecurrentModel
 from attention_models.forward.trace import Trace
+from attention_models.protocol.ablation import LAYER, Ablation
 from attention_models.protocol.flow import BlockFlow, FlowRequest, FlowView, StackFlow, Written
 from attention_models.protocol.interventions import Intervention
-from attention_models.protocol.skip import LAYER, Skip
 from attention_models.protocol.values import SiteRef
 from attention_models.protocol.work import Report, ShouldStop
 
@@ -56,7 +56,9 @@ def answer(request: FlowRequest, context: Context) -> FlowView:
 
 def watched_run(run: CurrentRun, should_stop: ShouldStop, report: Report) -> Watched:
     """The run, watched: once, then kept with it."""
-    return run.kept.once(Watched, lambda: watch(run.model, run.trace, run.text, run.written, should_stop, report))
+    return run.kept.get_or_compute(
+        Watched, lambda: watch(run.model, run.trace, run.text, run.written, should_stop, report)
+    )
 
 
 @torch.no_grad()
@@ -238,5 +240,5 @@ class _Reading:
 def is_off(interventions: Iterable[Intervention], model: Model, stack: str, layer: int, part: str) -> bool:
     """Whether a sublayer gives nothing, by itself or with all of its layer."""
     parts, block = ("mlp" if part == "feed_forward" else part, LAYER), SiteRef(stack, layer)
-    skips = (item.of_stack(model.info.predicting_stack) for item in interventions if isinstance(item, Skip))
+    skips = (item.of_stack(model.info.predicting_stack) for item in interventions if isinstance(item, Ablation))
     return any(s.part in parts and s.site == block and s.fill == "zero" and not s.on for s in skips)

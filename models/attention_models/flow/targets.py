@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from attention_models.flow.again import Again
+from attention_models.flow.block_rerun import BlockRerun
 from attention_models.forward.current_run import CurrentRun
 from attention_models.protocol.values import Candidate
 from attention_models.views.candidates import label_of, likeliest
@@ -22,7 +22,7 @@ class Target:
     note: str
 
 
-def target_of(run: CurrentRun, block: Again, position: int, chosen: int | None) -> Target:
+def target_of(run: CurrentRun, block: BlockRerun, position: int, chosen: int | None) -> Target:
     """The answer `chosen`, or the likeliest one."""
     model, trace = run.model, run.trace
     candidates = likeliest(model, trace, block.stack, position)

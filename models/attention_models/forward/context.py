@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from attention_models.forward.cache import Cache
 from attention_models.forward.current_run import CurrentRun
-from attention_models.forward.kept import Kept
 from attention_models.forward.model import Model
 from attention_models.protocol.errors import InputError, StaleRunError
 from attention_models.protocol.run_inputs import RunInputs
@@ -27,19 +27,19 @@ class Workspace:
     adopted: Mapping[str, Model] = field(default_factory=dict)
     model: Model | None = None
     run: CurrentRun | None = None
-    kept: Kept = field(default_factory=Kept)
-    kept_of_model: Kept = field(default_factory=Kept)
+    kept: Cache = field(default_factory=Cache)
+    kept_of_model: Cache = field(default_factory=Cache)
     beside: Workspace | None = None
 
     def open(self, model: Model) -> None:
         """Put `model` in the place of the open one; the run and what was kept of it go too."""
-        self.model, self.run, self.kept_of_model, self.beside = model, None, Kept(), None
+        self.model, self.run, self.kept_of_model, self.beside = model, None, Cache(), None
 
     def part(self) -> None:
         """Let go of what is beside these, and of what was worked out of the run: some of it is of both."""
         self.beside = None
         if self.run is not None:
-            self.run.kept = Kept()
+            self.run.kept = Cache()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,9 +89,9 @@ class Context:
         return run
 
     @property
-    def kept(self) -> Kept:
+    def kept(self) -> Cache:
         return self.workspace.kept
 
     @property
-    def kept_of_model(self) -> Kept:
+    def kept_of_model(self) -> Cache:
         return self.workspace.kept_of_model

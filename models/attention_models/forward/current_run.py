@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from attention_models.forward.batches import Targets
-from attention_models.forward.kept import Kept
+from attention_models.forward.cache import Cache
 from attention_models.forward.model import Model
 from attention_models.forward.run import run_each
 from attention_models.forward.trace import Trace
@@ -71,8 +71,8 @@ class CurrentRun:
         self.inputs = inputs
         self.written = written
         self.ticket = ticket
-        self.kept = Kept()
-        self.kept_of_text, self._kept_of_texts = Kept(), Kept()
+        self.kept = Cache()
+        self.kept_of_text, self._kept_of_texts = Cache(), Cache()
         if before is not None and before.model is model and before.written == written:
             if self.texts == before.texts:
                 self._kept_of_texts = before._kept_of_texts
@@ -109,7 +109,7 @@ class CurrentRun:
         """The same text run without interventions."""
         if not self.trace.interventions:
             return self.trace
-        kept = self._kept_of_texts.once(
+        kept = self._kept_of_texts.get_or_compute(
             Untouched, lambda: Untouched(run_each(self.model, self.text, self.written, should_stop=should_stop))
         )
         return kept.traces[self.text.shown if isinstance(self.text, Batch) else 0]

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 
 from torch import Tensor
 
+from attention_models.forward.ablation import ablated
 from attention_models.forward.capture import Recorder, recording
 from attention_models.forward.model import Model
 from attention_models.forward.position_edits import edited_positions
-from attention_models.forward.skipping import skipped
 from attention_models.protocol.values import SiteRef
 
 
@@ -28,7 +28,7 @@ def intervened(
     with (
         recording(recorder),  # first, for heads that are skipped are edits of it
         model.adapter_as(recorder.interventions),
-        skipped(model, inputs, recorder.interventions, first),
+        ablated(model, inputs, recorder.interventions, first),
         edited_positions(model, inputs, recorder.interventions) as changed,
     ):
         yield changed

@@ -74,7 +74,7 @@ def _check_kinds(given: Any) -> None:
     for item in given:
         if not isinstance(item, Intervention):
             kind = type(item).__name__
-            raise InputError(f"An intervention is a Scale, Mask, Positions, Adapter or Skip, not a {kind}.")
+            raise InputError(f"An intervention is a Scale, Mask, Positions, Adapter or Ablation, not a {kind}.")
 
 
 def _by_stack(model: Model, out: Any) -> list[tuple[str, Any]]:

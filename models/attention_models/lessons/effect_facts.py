@@ -6,15 +6,15 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attention_models.effects.aim import settle
-from attention_models.effects.copies import Copies
+from attention_models.effects.batched_runs import BatchedRuns
 from attention_models.effects.explanation import explained
 from attention_models.effects.lens import lens_view
+from attention_models.effects.metric import resolve
 from attention_models.effects.sweep import HeadSweep
 from attention_models.forward.batches import encode
 from attention_models.forward.recurrent_model import RecurrentModel
 from attention_models.lessons.reading import Reading
-from attention_models.protocol.effects import Aim, EffectsRequest
+from attention_models.protocol.effects import EffectsRequest, Metric
 from attention_models.protocol.explanation import ACCOUNTS, ExplanationRequest, ExplanationView
 from attention_models.protocol.lens import LensRequest, LensView
 from attention_models.protocol.values import site_tokens
@@ -25,11 +25,11 @@ def head_effect(r: Reading) -> float:
     current = r.current
     if r.fact.text is not None:
         raise ValueError("it is of the text on screen")
-    aim = Aim(position=r.query)
-    settled = settle(r.model, r.trace, aim)
+    aim = Metric(position=r.query)
+    settled = resolve(r.model, r.trace, aim)
     sweep = current.kept.get(HeadSweep)
     if sweep is None or not sweep.answers(settled):
-        sweep = current.kept.put(HeadSweep(Copies.of_run(current), settled))
+        sweep = current.kept.put(HeadSweep(BatchedRuns.of_run(current), settled))
     while not sweep.is_whole:
         sweep.advance(r.should_stop)
     found = sweep.view(EffectsRequest(run=current.ticket, aim=aim), settled).of(r.site.ref)
@@ -44,12 +44,12 @@ def agreement(r: Reading) -> float:
 
 
 def _accounts(r: Reading) -> ExplanationView:
-    aim = Aim(position=r.query)
+    aim = Metric(position=r.query)
     kept = r.current.kept.get(ExplanationView)
     if kept is None or kept.request.aim != aim:
-        settled = settle(r.model, r.trace, aim)
+        settled = resolve(r.model, r.trace, aim)
         request = ExplanationRequest(run=r.current.ticket, aim=aim)
-        kept = r.current.kept.put(explained(request, Copies.of_run(r.current), settled, r.should_stop))
+        kept = r.current.kept.put(explained(request, BatchedRuns.of_run(r.current), settled, r.should_stop))
     return kept
 
 
@@ -77,7 +77,7 @@ def settled_after(r: Reading) -> float:
 
 
 def _lens(r: Reading) -> LensView:
-    return r.once("lens", lambda: _read_early(r))
+    return r.get_or_compute("lens", lambda: _read_early(r))
 
 
 def _read_early(r: Reading) -> LensView:
@@ -138,7 +138,7 @@ def _source(r: Reading) -> int:
 
 def _gradients(r: Reading) -> np.ndarray:
     """(source,) float64: ‖d logit / d embedding‖, of float32 activations."""
-    return r.once(("gradients", r.query), lambda: _walk_back(r))
+    return r.get_or_compute(("gradients", r.query), lambda: _walk_back(r))
 
 
 def _walk_back(r: Reading) -> np.ndarray:

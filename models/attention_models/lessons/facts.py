@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 
 from attention_models.decoding.decode import decode
+from attention_models.effects.adversarial_attention import adversarial_attention, search_of
 from attention_models.effects.in_context import word_in_context
-from attention_models.effects.other_weights import other_weights, search_of
 from attention_models.forward.classes import classes_at
 from attention_models.forward.context import Context
 from attention_models.lessons import cost, effect_facts, formulas, head_facts, raw_words
 from attention_models.lessons.reading import Reading
+from attention_models.protocol.adversarial_attention import AdversarialAttentionRequest, Rerun
 from attention_models.protocol.chat import Pair
 from attention_models.protocol.errors import InputError
 from attention_models.protocol.facts import FactsRequest, FactsView, Value
 from attention_models.protocol.information import entropy, from_nats
-from attention_models.protocol.other_weights import OtherWeightsRequest, Rerun
 from attention_models.protocol.prompt import Prompt, plain_text
 from attention_models.protocol.values import site_tokens
 from attention_models.protocol.work import Cancelled
@@ -161,7 +161,7 @@ def _cosine(r: Reading) -> float:
     if r.fact.text is None:
         raise ValueError("it needs another text")
     own = plain_text(r.current.inputs.prompt)
-    found = r.once(
+    found = r.get_or_compute(
         ("cosine", r.fact.word),
         lambda: word_in_context(r.model, own, str(r.fact.text), r.fact.word, interventions=r.changes).cosine,
     )
@@ -180,18 +180,18 @@ def _query_parameters(r: Reading) -> float:
 
 def _other(r: Reading) -> Rerun:
     """The run with other weights of its head that leaves the answer as it is; the panel goes on with the search."""
-    return r.once(("other", r.site.ref, r.fact.head, r.query), lambda: _search(r))
+    return r.get_or_compute(("other", r.site.ref, r.fact.head, r.query), lambda: _search(r))
 
 
 def _search(r: Reading) -> Rerun:
     fact, own = r.fact, r.current
     if fact.text is None and fact.target is None:
-        request = OtherWeightsRequest(run=own.ticket, site=r.site.ref, head=fact.head, position=r.query)
+        request = AdversarialAttentionRequest(run=own.ticket, site=r.site.ref, head=fact.head, position=r.query)
         search = search_of(request, own)
         while not search.is_whole:
             search.advance(r.should_stop)
         return search.view(request).same
-    return other_weights(
+    return adversarial_attention(
         r.model,
         r.prompt,
         r.site.ref,

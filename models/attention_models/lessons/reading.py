@@ -47,7 +47,7 @@ class Reading:
         fact, own = self.fact, self.current.trace
         if fact.text is None and fact.target is None and not fact.interventions:
             return self.current.untouched(self.should_stop) if fact.unchanged else own
-        found: Trace = self.once(
+        found: Trace = self.get_or_compute(
             "run",
             lambda: run(
                 self.model, self.prompt, target=self.target, interventions=self.changes, should_stop=self.should_stop
@@ -61,7 +61,7 @@ class Reading:
         own = () if self.fact.unchanged else self.current.trace.interventions
         return (*own, *self.fact.interventions)
 
-    def once(self, key: Any, make: Callable[[], T]) -> T:
+    def get_or_compute(self, key: Any, make: Callable[[], T]) -> T:
         """What `make` returns, made once for figures in a row that read the same input.
 
         Nothing is kept of the input before: a run of another text may be large.

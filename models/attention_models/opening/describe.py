@@ -7,8 +7,8 @@ from collections.abc import Callable
 from attention_models.files.memory import DTYPES, text_bytes, weight_bytes
 from attention_models.forward.context import Context
 from attention_models.opening.capabilities import capabilities
-from attention_models.opening.examination import TRIED, Examination
-from attention_models.opening.examined import room
+from attention_models.opening.checkpoint_inspector import TRIED, CheckpointInspector
+from attention_models.opening.inspection import room
 from attention_models.opening.trial import TrialRequest, Verdict, judge
 from attention_models.opening.trial_helper import THE_PROCESS
 from attention_models.opening.trial_process import verdict_elsewhere, verdict_on
@@ -39,7 +39,9 @@ def described_elsewhere(request: DescribeRequest, should_stop: ShouldStop) -> De
 def _tried(
     request: DescribeRequest, verdict: Callable[[TrialRequest, ShouldStop], Verdict], should_stop: ShouldStop
 ) -> Described:
-    examination = Examination(request.reference, request.listing)  # of the files as they are before they are read
+    examination = CheckpointInspector(
+        request.reference, request.listing
+    )  # of the files as they are before they are read
     THE_PROCESS.start()  # for the next choice
     described = _described_by(request, verdict(_trial(request), should_stop))
     if not described.refusal and described.info is not None and not described.info.gguf:

@@ -10,7 +10,7 @@ from attention_models.files.catalogue import HANDED_OVER
 from attention_models.files.names import title_of
 from attention_models.forward.context import Context
 from attention_models.forward.model import Model
-from attention_models.opening.examination import TRIED, Examination
+from attention_models.opening.checkpoint_inspector import TRIED, CheckpointInspector
 from attention_models.opening.open import open_examined
 from attention_models.opening.trial import TrialRequest
 from attention_models.opening.trial_process import verdict_on
@@ -69,6 +69,6 @@ def _opened(request: LoadRequest, context: Context) -> Model:
         )
     examination = TRIED.take()
     if examination is None or not examination.holds_for(reference):
-        examination = Examination(reference)
+        examination = CheckpointInspector(reference)
         verdict_on(TrialRequest(reference=reference), context.should_stop).check(placement)
     return open_examined(examination, placement, context.should_stop)

@@ -1,7 +1,7 @@
 """What can be opened, what is in it, and why something cannot be.
 
 A checkpoint is a folder as transformers writes it (`config.json`, `*.safetensors`, a tokenizer), a name on a hub whose
-files were fetched, or one GGUF file. `attention_models.opening.examine` says all that can be said, and checks every
+files were fetched, or one GGUF file. `attention_models.opening.inspect_checkpoint` says all that can be said, and checks every
 bound, before a weight is read.
 """
 
@@ -32,9 +32,9 @@ from attention_models.forward.recurrent_model import MODEL_TYPE, open_recurrent
 from attention_models.forward.vision import open_vision
 from attention_models.opening.adapters import merge
 from attention_models.opening.building import called_off_by
-from attention_models.opening.examination import Examination
-from attention_models.opening.examine import examine, find
-from attention_models.opening.examined import Examined, check_opens, incomplete, misfit
+from attention_models.opening.checkpoint_inspector import CheckpointInspector
+from attention_models.opening.inspect_checkpoint import find, inspect_checkpoint
+from attention_models.opening.inspection import Inspection, check_opens, incomplete, misfit
 from attention_models.opening.snapshots import at_step, fitted, put, read_weights, title_at, training_of
 from attention_models.protocol.errors import CheckpointError
 from attention_models.protocol.values import BEST, CheckpointInfo, Placement
@@ -50,7 +50,7 @@ def describe(reference: str) -> CheckpointInfo:
         CheckpointError: it cannot be understood; the sentence says what is wrong, where and what to do.
     """
     textbook = open_textbook(reference)  # a fifth of a million weights: as quick as to describe them
-    return textbook.info if textbook is not None else examine(reference).info
+    return textbook.info if textbook is not None else inspect_checkpoint(reference).info
 
 
 def open_checkpoint(reference: str | Path, *, device: str = "cpu", dtype: str = "float32") -> Model:
@@ -63,10 +63,10 @@ def open_checkpoint(reference: str | Path, *, device: str = "cpu", dtype: str = 
     Raises:
         CheckpointError: it cannot be opened; the sentence says what is wrong, where and what to do.
     """
-    return open_examined(Examination(str(reference)), Placement(device, dtype))
+    return open_examined(CheckpointInspector(str(reference)), Placement(device, dtype))
 
 
-def open_examined(examination: Examination, placement: Placement, should_stop: ShouldStop = never) -> Model:
+def open_examined(examination: CheckpointInspector, placement: Placement, should_stop: ShouldStop = never) -> Model:
     """Open what `examination` is of. The tokenizer and the config that it read become the model's own.
 
     Raises:
@@ -80,7 +80,7 @@ def open_examined(examination: Examination, placement: Placement, should_stop: S
         return _open(examination, placement)
 
 
-def _open(examination: Examination, placement: Placement) -> Model:
+def _open(examination: CheckpointInspector, placement: Placement) -> Model:
     where, number = devices.parse(placement)
     examined = examination.examined
     check_opens(examined, placement)
@@ -100,7 +100,7 @@ def _open(examination: Examination, placement: Placement) -> Model:
 
 
 def _merged(
-    examined: Examined, device: torch.device | None, dtype: torch.dtype
+    examined: Inspection, device: torch.device | None, dtype: torch.dtype
 ) -> tuple[torch.nn.Module, MergedAdapter | None]:
     """The weights, with the adapter that is put on them."""
     module, adapter = _weights(examined, device, dtype), examined.info.put_on
@@ -124,7 +124,7 @@ def open_textbook(reference: str) -> Model | None:
     return model
 
 
-def _weights(examined: Examined, device: torch.device | None, dtype: torch.dtype) -> torch.nn.Module:
+def _weights(examined: Inspection, device: torch.device | None, dtype: torch.dtype) -> torch.nn.Module:
     transformers_logging.disable_progress_bar()  # a second or two, and nowhere to draw it
     info, config, title = examined.info, examined.config, examined.title
     kind, options = auto_class(info, config)
@@ -202,12 +202,12 @@ def _without_report() -> Iterator[None]:
         transformers_logging.set_verbosity(before)
 
 
-def _can_be_spread(examined: Examined) -> bool:
+def _can_be_spread(examined: Inspection) -> bool:
     """Whether transformers knows which modules must stay whole; of others (Marian, ALBERT) it would part attention."""
     return bool(_empty(examined)._no_split_modules)
 
 
-def _empty(examined: Examined) -> Any:
+def _empty(examined: Inspection) -> Any:
     """The model without its weights."""
     kind, options = auto_class(examined.info, examined.config)
     with torch.device("meta"):

@@ -12,7 +12,7 @@ from transformers.tokenization_utils_base import VERY_LARGE_INTEGER
 from attention_models.files.families import grows
 from attention_models.files.memory import most_tokens
 from attention_models.files.weight_files import summary
-from attention_models.opening.examined import Examined
+from attention_models.opening.inspection import Inspection
 from attention_models.protocol.errors import CheckpointError
 from attention_models.protocol.hub import TOKENIZERS
 from attention_models.protocol.values import CheckpointInfo
@@ -21,7 +21,7 @@ from attention_models.text.templates import has_template
 from attention_models.text.tokenizer_checks import misfit_of, panics_raised
 
 
-def open_tokenizer(examined: Examined) -> tuple[Any, CheckpointInfo]:
+def open_tokenizer(examined: Inspection) -> tuple[Any, CheckpointInfo]:
     """The tokenizer, and the info with what it adds.
 
     Raises:

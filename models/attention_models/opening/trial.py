@@ -11,8 +11,8 @@ from pathlib import Path
 
 from attention_models.files.devices import is_out_of_memory
 from attention_models.forward.vision import open_processor
-from attention_models.opening.examination import Examination
-from attention_models.opening.examined import Examined, check_opens
+from attention_models.opening.checkpoint_inspector import CheckpointInspector
+from attention_models.opening.inspection import Inspection, check_opens
 from attention_models.opening.open import open_textbook
 from attention_models.opening.tokenizer import no_tokenizer
 from attention_models.protocol.errors import CheckpointError, cause_of
@@ -45,7 +45,7 @@ class Verdict:
             CheckpointError: for what its files say, or for want of memory there (`NoRoomError`).
         """
         if self.info is not None and not self.info.textbook:
-            check_opens(Examined(self.info, None, self.missing, self.misshapen), placement)
+            check_opens(Inspection(self.info, None, self.missing, self.misshapen), placement)
         if self.refusal:
             raise CheckpointError(self.refusal) from (Elsewhere(self.cause) if self.cause else None)
 
@@ -55,13 +55,13 @@ class Elsewhere(Exception):
 
 
 def judge(
-    request: TrialRequest, examination: Examination | None = None, note: Callable[[str], None] = lambda _: None
+    request: TrialRequest, examination: CheckpointInspector | None = None, note: Callable[[str], None] = lambda _: None
 ) -> Verdict:
     """Read what `request.reference` is, and find what speaks against it but for the memory of this computer.
 
     `note` is told what is being read.
     """
-    examination = examination or Examination(request.reference, request.listing)
+    examination = examination or CheckpointInspector(request.reference, request.listing)
     listing = request.listing
     verdict = Verdict()
     try:

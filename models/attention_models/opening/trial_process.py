@@ -22,7 +22,7 @@ from attention_models.files.hub_cache import cache_location
 from attention_models.files.names import is_hub, parse, title_of
 from attention_models.files.text_parts import whole_of
 from attention_models.files.weight_files import TEXT_BYTES
-from attention_models.opening.examine import find
+from attention_models.opening.inspect_checkpoint import find
 from attention_models.opening.trial import TrialRequest, Verdict, judge
 from attention_models.opening.trial_helper import THE_PROCESS
 from attention_models.protocol.errors import CheckpointError

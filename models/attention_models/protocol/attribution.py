@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from attention_models.protocol.effects import LIKELIEST, Aim, AimView
+from attention_models.protocol.effects import LIKELIEST, Metric, MetricView
 from attention_models.protocol.request import Lane, Result, RunRequest
 from attention_models.protocol.values import SiteRef
 
@@ -21,7 +21,7 @@ class AttributionRequest(RunRequest):
     activity: ClassVar[str] = "attributing the logit"
     answered_by: ClassVar[str] = "attention_models.effects.attribution:answer"
     printed_by: ClassVar[str] = "attention_models.scripts.attribution:write"
-    aim: Aim = LIKELIEST
+    aim: Metric = LIKELIEST
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -49,7 +49,7 @@ class AttributionView(Result):
     """
 
     request: AttributionRequest
-    aim: AimView
+    aim: MetricView
     embedding: float = 0.0
     sites: tuple[SiteAttribution, ...] = ()
     networks: tuple[tuple[SiteRef, float], ...] = ()  # by block

@@ -17,7 +17,7 @@ Measure = Literal["logit", "difference", "loss"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Aim:
+class Metric:
     """What an effect is measured on.
 
     Attributes:
@@ -38,7 +38,7 @@ class Aim:
         check_choice("measure", self.measure, Measure)
 
 
-LIKELIEST = Aim()
+LIKELIEST = Metric()
 """The logit of what the model says after the text."""
 
 
@@ -52,7 +52,7 @@ class EffectsRequest(RunRequest):
     lane: ClassVar[Lane] = Lane("view:effects")
     activity: ClassVar[str] = "ablating every head"
     answered_by: ClassVar[str] = "attention_models.effects.sweep:answer"
-    aim: Aim = LIKELIEST
+    aim: Metric = LIKELIEST
     have: float = 0.0
 
 
@@ -75,7 +75,7 @@ class SiteEffects:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class AimView:
+class MetricView:
     """An aim with nothing left open, and what the run itself says."""
 
     measure: Measure
@@ -98,7 +98,7 @@ class AimView:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class MetricValue:
     """What a run says at the position of an aim."""
 
     value: float  # the aim's
@@ -110,9 +110,9 @@ class Said:
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class EffectsView(Result):
     request: EffectsRequest
-    aim: AimView
-    now: Said
-    before: Said | None = None  # the same text without the interventions that are on
+    aim: MetricView
+    now: MetricValue
+    before: MetricValue | None = None  # the same text without the interventions that are on
     sites: tuple[SiteEffects, ...]  # in the order in which they ran
     done: float = 1.0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from attention_models.protocol.effects import LIKELIEST, Aim, AimView
+from attention_models.protocol.effects import LIKELIEST, Metric, MetricView
 from attention_models.protocol.request import Lane, Result, RunRequest
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class ExplanationRequest(RunRequest):
     activity: ClassVar[str] = "weighing the tokens"
     answered_by: ClassVar[str] = "attention_models.effects.explanation:answer"
     printed_by: ClassVar[str] = "attention_models.scripts.explanation:write"
-    aim: Aim = LIKELIEST
+    aim: Metric = LIKELIEST
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,7 +52,7 @@ class ExplanationView(Result):
     """
 
     request: ExplanationRequest
-    aim: AimView
+    aim: MetricView
     accounts: tuple[Account, ...]
     correlations: np.ndarray  # (accounts, accounts) float64
     reached: (

@@ -1,7 +1,7 @@
 """What can be changed in a run: values that say it. They are frozen, torch-free and travel in requests.
 
     run(model, text, interventions=[Scale(0.5), Mask("window", window=8, site=("decoder", 5), head=5)])
-    run(model, text, interventions=[Skip("mlp", ("decoder", 5)), Skip("head", ("decoder", 3), 2, fill="mean")])
+    run(model, text, interventions=[Ablation("mlp", ("decoder", 5)), Ablation("head", ("decoder", 3), 2, fill="mean")])
 
 Each applies to every attention site and head unless told otherwise. Scale factors multiply. Masks build on one another,
 the wider scope first: everywhere, every layer's head, a layer, one head; of equal scopes in the order given. Painted
@@ -15,8 +15,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from attention_models.protocol.ablation import Ablation, describe_ablation
 from attention_models.protocol.mask_kinds import MASK_KINDS, Cell, MaskKind
-from attention_models.protocol.skip import Skip, describe_skip
 from attention_models.protocol.values import MOST, Site, SiteRef
 
 PositionMode = Literal["off", "shift"]
@@ -138,7 +138,7 @@ class Adapter:
     on: bool = False
 
 
-Intervention = Scale | Mask | Positions | Adapter | Skip
+Intervention = Scale | Mask | Positions | Adapter | Ablation
 
 
 def describe(intervention: Intervention) -> str:
@@ -154,8 +154,8 @@ def describe(intervention: Intervention) -> str:
             return "positions off"
         case Positions(by=by):
             return f"positions from {by}"
-        case Skip():
-            return describe_skip(intervention)
+        case Ablation():
+            return describe_ablation(intervention)
     return f"{what}, {scope(intervention)}"
 
 
@@ -200,15 +200,17 @@ def same_slot(a: Intervention, b: Intervention) -> bool:
         return False
     if isinstance(a, (Positions, Adapter)) or isinstance(b, (Positions, Adapter)):
         return True
-    if isinstance(a, Skip) or isinstance(b, Skip):
-        return isinstance(a, Skip) and isinstance(b, Skip) and (a.part, a.site, a.unit) == (b.part, b.site, b.unit)
+    if isinstance(a, Ablation) or isinstance(b, Ablation):
+        return (
+            isinstance(a, Ablation) and isinstance(b, Ablation) and (a.part, a.site, a.unit) == (b.part, b.site, b.unit)
+        )
     painted = isinstance(a, Mask) and isinstance(b, Mask) and a.paints != b.paints
     return not painted and (a.site, a.head) == (b.site, b.head)
 
 
 def acts_outside_of_attention(intervention: Intervention) -> bool:
     """Whether it can be done in a model whose attention cannot be reached into."""
-    if isinstance(intervention, Skip):
+    if isinstance(intervention, Ablation):
         return intervention.part != "head"
     return isinstance(intervention, (Positions, Adapter))
 
@@ -222,7 +224,7 @@ def is_neutral(intervention: Intervention) -> bool:
             return not intervention.definition.changes
         case Positions(mode=mode, by=by):
             return mode == "shift" and by == 0
-        case Adapter(on=on) | Skip(on=on):
+        case Adapter(on=on) | Ablation(on=on):
             return on
 
 
@@ -257,11 +259,11 @@ def check(interventions: Iterable[Intervention], sites: Iterable[Site]) -> None:
     most = max((site.heads for site in known.values()), default=0)
     predicting = "decoder" if any(ref.stack == "decoder" for ref in known) else "encoder"
     for item in interventions:
-        if isinstance(item, (Positions, Adapter)) or (isinstance(item, Skip) and item.part != "head"):
+        if isinstance(item, (Positions, Adapter)) or (isinstance(item, Ablation) and item.part != "head"):
             continue
-        if isinstance(item, Skip):
+        if isinstance(item, Ablation):
             item = item.of_stack(predicting)
-        head = item.unit if isinstance(item, Skip) else item.head
+        head = item.unit if isinstance(item, Ablation) else item.head
         if item.site is not None and item.site not in known:
             raise ValueError(f"“{describe(item)}”: this model has no such layer.")
         heads = known[item.site].heads if item.site is not None else most

@@ -1,4 +1,4 @@
-"""The parts of each block that can be switched off: see `attention_models.protocol.interventions.Skip`."""
+"""The parts of each block that can be switched off: see `attention_models.protocol.interventions.Ablation`."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from attention_models.protocol.choices import check_choice
-from attention_models.protocol.effects import LIKELIEST, Aim, AimView
+from attention_models.protocol.effects import LIKELIEST, Metric, MetricView
 from attention_models.protocol.request import Lane, Result, RunRequest
 from attention_models.protocol.values import SiteRef
 
@@ -36,7 +36,7 @@ class PatchRequest(RunRequest):
     other: str
     kind: Patched = "residual"
     align: Align = "same"
-    aim: Aim = LIKELIEST
+    aim: Metric = LIKELIEST
     have: float = 0.0
 
     def __post_init__(self) -> None:
@@ -69,7 +69,7 @@ class PatchView(Result):
     """
 
     request: PatchRequest
-    aim: AimView  # its value is that of the run as it is
+    aim: MetricView  # its value is that of the run as it is
     other_value: float  # the same in the other run
     rows: tuple[SiteRef, ...]
     values: np.ndarray

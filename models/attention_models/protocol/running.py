@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from attention_models.protocol.looks import Looks
+from attention_models.protocol.attention_peaks import AttentionPeaks
 from attention_models.protocol.prompt import Prompt
 from attention_models.protocol.request import Lane, Result
 from attention_models.protocol.run_inputs import InputsRequest, RunInputs
@@ -43,7 +43,9 @@ class Ran(Result):
     unknown: int = 0  # tokens of the text that is read which stand for words that the vocabulary does not know
     unknown_characters: int = 0  # that those tokens stand for
     tags: tuple[str, ...] = ()  # of a model that labels tokens: the class of each
-    looks: Looks | None = None  # where to look first; None where only interventions are others, or there is no head
+    looks: AttentionPeaks | None = (
+        None  # where to look first; None where only interventions are others, or there is no head
+    )
     written: str = ""  # what its decoder said: the target, or what it wrote itself
     continued: tuple[int, ...] = ()  # positions of the tokens of the inputs' continuation
     whole: Prompt | None = None  # the prompt with that in it; None where there is no continuation, or it is a target

@@ -8,7 +8,7 @@ from typing import Literal, TypeVar
 import msgspec
 from msgspec import Struct
 
-from attention_models.protocol.dissection import Dissection
+from attention_models.protocol.gradient_breakdown import GradientBreakdown
 
 TRAIN_HERE = "--train-in-this-process"
 """Starts the program as the process that trains, where it was frozen into one file with its interpreter."""
@@ -126,7 +126,7 @@ ToProcess = Begin | Go | Pause | OneBatch | Stop | Measure | Save | Dissect | Wr
 
 
 class TrainingPoint(Struct, frozen=True, array_like=True):
-    """One step, as `attention_models.training.course.Point`."""
+    """One step, as `attention_models.training.training_loop.Point`."""
 
     step: int
     loss: float
@@ -138,7 +138,7 @@ class TrainingPoint(Struct, frozen=True, array_like=True):
 
 
 class HeldOutPoint(Struct, frozen=True, array_like=True):
-    """What the model makes of held-out rows, as `attention_models.training.course.HeldOut`."""
+    """What the model makes of held-out rows, as `attention_models.training.training_loop.HeldOut`."""
 
     step: int
     loss: float
@@ -190,9 +190,9 @@ class Said(Message, frozen=True):
 
 
 class Dissected(Message, frozen=True):
-    """The next step in numbers, as `attention_models.training.dissection.dissect` gives them; it was not taken."""
+    """The next step in numbers, from `attention_models.training.gradient_breakdown`; the step was not taken."""
 
-    dissection: Dissection
+    dissection: GradientBreakdown
 
 
 class NotDissected(Message, frozen=True):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from attention_models.protocol.dissection import Dissection
+from attention_models.protocol.gradient_breakdown import GradientBreakdown
 from attention_models.protocol.request import Request
 from attention_models.protocol.training_messages import Asked, AskedTuning, HeldOutPoint, TrainingPoint
 
@@ -32,7 +32,7 @@ class BatchOnScreen(Request):
     outlives_model: ClassVar[bool] = True
     printed_by: ClassVar[str] = "attention_models.scripts.training.next_batch:write"
     asked: Asked
-    dissection: Dissection
+    dissection: GradientBreakdown
     row: int  # of the batch: its tokens are told one by one
     folder: str
 

@@ -13,8 +13,8 @@ from torch import Tensor
 
 from attention_models.attention.inputs import AttentionInputs
 from attention_models.forward.model import Encoded, Model
-from attention_models.forward.passing import run_passing
 from attention_models.forward.run import run
+from attention_models.forward.streaming import run_passing
 from attention_models.protocol.arrays import read_only
 from attention_models.protocol.errors import InputError, NotFiniteError
 from attention_models.protocol.roles import PATTERNS, ROLE_NAMES, ROLES, RolesRequest, RolesView, why_not
@@ -30,7 +30,7 @@ from attention_models.roles.patterns import CELLS
 from attention_models.roles.probe import Probe
 from attention_models.roles.reading import Item, Reader
 from attention_models.roles.relations import NAMES, Distances, Related
-from attention_models.roles.sides import UNORDERED, Sides
+from attention_models.roles.token_features import UNORDERED, SiteTokenFeatures
 
 _PATTERNS = tuple(role.name for role in PATTERNS)
 _REPEATED = ("copy", "induction")
@@ -63,7 +63,7 @@ class Finding:
 
     def __init__(self, model: Model, probe: Probe, should_stop: ShouldStop, report: Report) -> None:
         self._model, self._probe = model, probe
-        self._sides = Sides(model)
+        self._sides = SiteTokenFeatures(model)
         self._sites: dict[SiteRef, tuple[Site, _SiteFound]] = {}
         self._far: dict[str, Distances] = {}  # by stack
         self._reader = Reader(model, probe, should_stop, report)
@@ -155,7 +155,7 @@ class Finding:
             far = self._far.setdefault(site.stack, Distances())
             return Related([item.text for item in items], tokens, visible, far)
 
-        return self._related.once(site, x, make)
+        return self._related.get_or_compute(site, x, make)
 
     # the result
 

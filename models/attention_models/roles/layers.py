@@ -38,7 +38,7 @@ class OfMask(Generic[T]):
         # the mask is held, so that no other comes to have its id
         self._made: dict[tuple[str, int, bool], tuple[Tensor | None, T]] = {}
 
-    def once(self, site: Site, x: AttentionInputs, make: Callable[[], T]) -> T:
+    def get_or_compute(self, site: Site, x: AttentionInputs, make: Callable[[], T]) -> T:
         """What was made for a layer that is masked as `site`, made where there was none."""
         key = (site.stack, id(x.mask), x.causal)
         if key not in self._made:
@@ -46,8 +46,8 @@ class OfMask(Generic[T]):
         return self._made[key][1]
 
     def of_rows(self, site: Site, x: AttentionInputs, rows: slice, make: Callable[[], T]) -> T:
-        """As `once`, of some rows: kept where they are all of them, and the mask is not read off the weights."""
-        return self.once(site, x, make) if rows == slice(0, x.queries) and x.precomputed is None else make()
+        """As `get_or_compute`, for some rows: kept if they are all rows and the mask is not read off the weights."""
+        return self.get_or_compute(site, x, make) if rows == slice(0, x.queries) and x.precomputed is None else make()
 
     def clear(self) -> None:
         """Another batch is run."""

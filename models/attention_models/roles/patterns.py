@@ -7,13 +7,13 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from attention_models.roles.sides import Side
+from attention_models.roles.token_features import TokenFeatures
 
-Cells = Callable[[Side, Side, slice, slice], Tensor]
+Cells = Callable[[TokenFeatures, TokenFeatures, slice, slice], Tensor]
 """From the tokens of queries and keys, some rows and some keys to (texts, rows, keys) bool."""
 
 
-def _places(q: Side, rows: slice, keys: slice) -> tuple[Tensor, Tensor]:
+def _places(q: TokenFeatures, rows: slice, keys: slice) -> tuple[Tensor, Tensor]:
     """(1, rows, 1) and (1, 1, keys)."""
     device = q.ids.device
     i = torch.arange(rows.start, rows.stop, device=device)[None, :, None]
@@ -25,40 +25,40 @@ def _for_all_rows(found: Tensor, rows: slice) -> Tensor:
     return found[:, None, :].expand(-1, rows.stop - rows.start, -1)
 
 
-def _previous(q: Side, k: Side, rows: slice, keys: slice) -> Tensor:
+def _previous(q: TokenFeatures, k: TokenFeatures, rows: slice, keys: slice) -> Tensor:
     i, j = _places(q, rows, keys)
     return (j == i - 1).expand(len(q.ids), -1, -1)
 
 
-def _self(q: Side, k: Side, rows: slice, keys: slice) -> Tensor:
+def _self(q: TokenFeatures, k: TokenFeatures, rows: slice, keys: slice) -> Tensor:
     i, j = _places(q, rows, keys)
     return (j == i).expand(len(q.ids), -1, -1)
 
 
-def _first(q: Side, k: Side, rows: slice, keys: slice) -> Tensor:
+def _first(q: TokenFeatures, k: TokenFeatures, rows: slice, keys: slice) -> Tensor:
     j = torch.arange(keys.start, keys.stop, device=k.ids.device)
     return _for_all_rows(j == k.first[:, None], rows)
 
 
-def _special(q: Side, k: Side, rows: slice, keys: slice) -> Tensor:
+def _special(q: TokenFeatures, k: TokenFeatures, rows: slice, keys: slice) -> Tensor:
     return _for_all_rows(k.marks[:, keys], rows)
 
 
-def _rare(q: Side, k: Side, rows: slice, keys: slice) -> Tensor:
+def _rare(q: TokenFeatures, k: TokenFeatures, rows: slice, keys: slice) -> Tensor:
     return _for_all_rows(k.rare[:, keys], rows)
 
 
-def _copy(q: Side, k: Side, rows: slice, keys: slice) -> Tensor:
+def _copy(q: TokenFeatures, k: TokenFeatures, rows: slice, keys: slice) -> Tensor:
     i, j = _places(q, rows, keys)
     return (q.ids[:, rows, None] == k.ids[:, None, keys]) & (j < i)
 
 
-def _induction(q: Side, k: Side, rows: slice, keys: slice) -> Tensor:
+def _induction(q: TokenFeatures, k: TokenFeatures, rows: slice, keys: slice) -> Tensor:
     i, j = _places(q, rows, keys)
     return (q.ids[:, rows, None] == k.ids_before[:, None, keys]) & (j < i)
 
 
-def _next(q: Side, k: Side, rows: slice, keys: slice) -> Tensor:
+def _next(q: TokenFeatures, k: TokenFeatures, rows: slice, keys: slice) -> Tensor:
     wanted = q.next_words[:, rows, None]
     return (wanted == k.words[:, None, keys]) & (wanted >= 0)
 

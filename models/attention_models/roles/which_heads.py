@@ -25,7 +25,7 @@ from attention_models.protocol.roles import HeadQuestion, WhichHeadsRequest, Whi
 from attention_models.protocol.values import Site, SiteRef
 from attention_models.roles.counting import Asked, Tally, visible_cells
 from attention_models.roles.patterns import CELLS
-from attention_models.roles.sides import UNORDERED, Sides
+from attention_models.roles.token_features import UNORDERED, SiteTokenFeatures
 
 _BLOCK = BlockSize(1 << 20)  # weights of all heads that are held at once
 _OTHER = "The question is about another stack."
@@ -96,7 +96,7 @@ class AskingHeads(IncrementalWork):
 
     def __init__(self, model: Model, trace: Trace, question: HeadQuestion) -> None:
         self._trace, self._question = trace, question
-        self._sides = Sides(model)
+        self._sides = SiteTokenFeatures(model)
         self._why = tuple(self._why_not(model, site) for site in trace.sites)
         self._tallies = [Tally(1, site.heads) for site in trace.sites]
         self._row = self._compared_row()

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from attention_models.dataflow.norms import Norm
 from attention_models.dataflow.readout import readout_of
 from attention_models.effects.attribution import answer
-from attention_models.effects.copies import Copies
+from attention_models.effects.batched_runs import BatchedRuns
 from attention_models.files.devices import weight_of
 from attention_models.forward.context import Context
 from attention_models.forward.current_run import CurrentRun
@@ -20,7 +20,9 @@ from attention_models.forward.sublayers import sublayers_of
 from attention_models.protocol.attribution import AttributionRequest, AttributionView
 from attention_models.protocol.errors import InputError
 from attention_models.protocol.values import SiteRef
-from attention_models.scripts.again import (
+from attention_models.scripts.output_matrices import output_names
+from attention_models.scripts.own_functions import call, open_here
+from attention_models.scripts.rerun_inputs import (
     aim_words,
     aimed_at,
     answer_of,
@@ -30,8 +32,6 @@ from attention_models.scripts.again import (
     settled_of,
     why_not_again,
 )
-from attention_models.scripts.output_matrices import output_names
-from attention_models.scripts.own_functions import call, open_here
 from attention_models.scripts.streams import blocks_code, gain_code, print_stream
 from attention_models.scripts.writing import Script
 from attention_models.views.residual import logit_path
@@ -97,7 +97,7 @@ def _parts_of(run: CurrentRun, inputs: Mapping[str, Tensor], view: AttributionVi
     head = readout.head
     if readout.outer or head is None or head not in names:
         return None
-    outputs = output_names(Copies.of_run(run))
+    outputs = output_names(BatchedRuns.of_run(run))
     attention: list[nn.Module] = []
     networks: list[nn.Module] = []
     for ref, block in sublayers_of(model, dict(inputs)).items():

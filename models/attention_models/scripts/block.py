@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from attention_models.flow.again import block_of
 from attention_models.flow.block import block_view
+from attention_models.flow.block_rerun import block_of
 from attention_models.forward.context import Context
 from attention_models.forward.current_run import CurrentRun
 from attention_models.forward.model import Model

@@ -15,10 +15,10 @@ from attention_models.protocol.errors import InputError
 from attention_models.protocol.roles import ROLE_NAMES
 from attention_models.protocol.values import site_tokens
 from attention_models.roles.patterns import CELLS
-from attention_models.roles.sides import Sides
+from attention_models.roles.token_features import SiteTokenFeatures
 from attention_models.scripts.corpus_texts import OfAllTexts, why_not_all_texts
 from attention_models.scripts.heads import Head
-from attention_models.scripts.run_again import RunAgain
+from attention_models.scripts.rerun import Rerun
 from attention_models.scripts.writing import Script, printable, quoted
 
 
@@ -87,7 +87,7 @@ class _OneText:
         target = second if model.seq2seq else None
         trace: Trace = run(model, prompt, target=target, interventions=edits_of(model, request.of.interventions))
         self.head = Head.of(model, trace, request.site, request.head)
-        self.again = RunAgain(model, trace)
+        self.again = Rerun(model, trace)
         script.remark(f"{self.head.name}, in {quoted(text)}")
         self.again.open(script)
         script.section("the computation")
@@ -104,7 +104,7 @@ class _OneText:
         if asked.startswith(WORD):
             word = asked.removeprefix(WORD)
             return [i for i, token in enumerate(site_tokens(trace, site)[1]) if token.word == word]
-        q, k = Sides(self.model).of([trace], site, self.head.x.query.device)
+        q, k = SiteTokenFeatures(self.model).of([trace], site, self.head.x.query.device)
         cells = CELLS[asked](q, k, slice(query, query + 1), slice(0, k.count))
         found: list[int] = cells[0, 0].nonzero()[:, 0].tolist()
         return found

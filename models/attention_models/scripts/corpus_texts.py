@@ -21,7 +21,7 @@ from attention_models.protocol.errors import InputError
 from attention_models.protocol.interventions import Mask
 from attention_models.protocol.values import Site, site_tokens
 from attention_models.protocol.work import Cancelled
-from attention_models.roles.sides import Sides
+from attention_models.roles.token_features import SiteTokenFeatures
 from attention_models.roles.writing import written_of
 from attention_models.scripts.head import output_of, why_not_by_model
 from attention_models.scripts.loading import load
@@ -255,7 +255,7 @@ class OfAllTexts:
         if name == "segments":
             given = encoded.inputs.get("token_type_ids")
             return str([0] * len(encoded.tokens) if given is None else given[0].tolist())
-        q, k = Sides(self.model).of([encoded], self._site, torch.device("cpu"))
+        q, k = SiteTokenFeatures(self.model).of([encoded], self._site, torch.device("cpu"))
         if name in ("words", "key_words"):
             return str((q if name == "words" else k).words[0].tolist())
         asked = self.request.of.question.attends_to

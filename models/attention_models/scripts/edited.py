@@ -9,8 +9,8 @@ import torch
 from attention_models.attention import attention
 from attention_models.attention.inputs import AttentionInputs
 from attention_models.forward.current_run import CurrentRun
+from attention_models.protocol.ablation import Ablation
 from attention_models.protocol.interventions import Mask, Scale
-from attention_models.protocol.skip import Skip
 from attention_models.protocol.values import Site
 from attention_models.scripts.patterns import masks_of
 from attention_models.scripts.writing import Script
@@ -34,8 +34,8 @@ def edited(module, query, key, value, attention_mask, *more, **options):
 def edits_attention_alone(run: CurrentRun) -> bool:
     """Whether the run's interventions are such that the family's own attention takes them: scales, masks, heads off."""
     for item in run.trace.interventions:
-        is_head_off = isinstance(item, Skip) and item.part == "head" and item.fill == "zero"
-        if not (isinstance(item, (Scale, Mask)) or is_head_off or (isinstance(item, Skip) and item.on)):
+        is_head_off = isinstance(item, Ablation) and item.part == "head" and item.fill == "zero"
+        if not (isinstance(item, (Scale, Mask)) or is_head_off or (isinstance(item, Ablation) and item.on)):
             return False
     return all(_takes(run, site, x) for site, x in zip(run.trace.sites, run.trace.inputs, strict=True))
 
@@ -61,7 +61,7 @@ def edit(script: Script, run: CurrentRun) -> None:
     script.section("your interventions")
     script.remark("Of each attention: a factor a head for q . k, which keys each query sees, heads that are off.")
     script.line("edits = {}")
-    off = [item.of_stack(run.model.info.predicting_stack) for item in trace.interventions if isinstance(item, Skip)]
+    off = [item.of_stack(run.model.info.predicting_stack) for item in trace.interventions if isinstance(item, Ablation)]
     heads = {(skip.site, skip.unit) for skip in off if not skip.on}
     for stack in dict.fromkeys(site.stack for site in trace.sites):
         sites = [site for site in trace.sites if site.stack == stack]

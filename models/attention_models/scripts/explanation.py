@@ -11,7 +11,9 @@ from attention_models.forward.context import Context
 from attention_models.forward.current_run import CurrentRun
 from attention_models.forward.trace import Trace
 from attention_models.protocol.explanation import ACCOUNTS, Account, ExplanationRequest, ExplanationView
-from attention_models.scripts.again import (
+from attention_models.scripts.head import why_no_weights
+from attention_models.scripts.own_functions import call, open_here
+from attention_models.scripts.rerun_inputs import (
     aim_words,
     aimed_at,
     answer_of,
@@ -20,8 +22,6 @@ from attention_models.scripts.again import (
     inputs_of,
     why_not_again,
 )
-from attention_models.scripts.head import why_no_weights
-from attention_models.scripts.own_functions import call, open_here
 from attention_models.scripts.writing import Script
 
 _FEW = 3

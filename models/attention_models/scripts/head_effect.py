@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 
-from attention_models.effects.copies import Copies
+from attention_models.effects.batched_runs import BatchedRuns
 from attention_models.effects.sweep import answer
 from attention_models.forward.context import Context
 from attention_models.forward.current_run import CurrentRun
 from attention_models.protocol.effects import EffectsView, HeadEffectRequest
-from attention_models.scripts.again import (
+from attention_models.scripts.heads import Head
+from attention_models.scripts.output_matrices import columns_of, output_names
+from attention_models.scripts.own_functions import call, open_here
+from attention_models.scripts.rerun_inputs import (
     Answer,
     aim_words,
     aimed_at,
@@ -20,9 +23,6 @@ from attention_models.scripts.again import (
     show_value,
     why_not_again,
 )
-from attention_models.scripts.heads import Head
-from attention_models.scripts.output_matrices import columns_of, output_names
-from attention_models.scripts.own_functions import call, open_here
 from attention_models.scripts.writing import Script
 
 _UNREACHED = "its heads are joined in a way of its own"
@@ -40,7 +40,7 @@ def write(request: HeadEffectRequest, context: Context) -> Script:
     why, output, read = why_not_again(run), "", None
     inputs = inputs_of(run)
     if not why:
-        output = output_names(Copies.of_run(run)).get(request.site, "")
+        output = output_names(BatchedRuns.of_run(run)).get(request.site, "")
         read = answer_of(run.model, run.trace, inputs, view.aim) if output else None
         why = _UNREACHED
     if read is None:

@@ -10,14 +10,14 @@ import torch
 from torch import Tensor, nn
 
 from attention_models.attention.inputs import AttentionInputs
-from attention_models.effects.copies import Copies
+from attention_models.effects.batched_runs import BatchedRuns
 from attention_models.forward.trace import Trace
 from attention_models.protocol.values import Site, SiteRef
 from attention_models.views.residual import output_projection
 
 
 @torch.no_grad()
-def output_names(copies: Copies) -> dict[SiteRef, str]:
+def output_names(copies: BatchedRuns) -> dict[SiteRef, str]:
     """Of each site the dotted name of its module, where the run shows that it is given exactly what the heads gave.
 
     A module that runs more than once, as where layers share their weights, is left out: a hook would act each time.
@@ -46,7 +46,7 @@ def _are_equal(given: Tensor, gave: Tensor) -> bool:
     return given.numel() == gave.numel() and bool((given.view_as(gave) == gave).all())
 
 
-def _modules(copies: Copies, trace: Trace) -> dict[SiteRef, nn.Module]:
+def _modules(copies: BatchedRuns, trace: Trace) -> dict[SiteRef, nn.Module]:
     found = {site.ref: output_projection(copies.model, trace, site) for site in trace.sites}
     return {ref: module for ref, module in found.items() if module is not None}
 

@@ -16,7 +16,7 @@ from attention_models.protocol.interventions import Intervention
 from attention_models.scripts.writing import NAME, Script
 
 FACE = "import attention_explorer as ax"
-_OF_THE_FACE = {"Adapter", "Batch", "Chat", "Mask", "Pair", "Positions", "Scale", "Skip"}
+_OF_THE_FACE = {"Adapter", "Batch", "Chat", "Mask", "Pair", "Positions", "Scale", "Ablation"}
 _HOMES = {"Turn": "attention_models.protocol.chat", "SiteRef": "attention_models.protocol.values"}
 _CALLED = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|\b([A-Z]\w+)\(""")
 """A call of a class, outside of strings."""

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from attention_models.effects.copies import Copies
+from attention_models.effects.batched_runs import BatchedRuns
 from attention_models.forward.current_run import CurrentRun
 from attention_models.forward.sublayers import sublayers_of
 from attention_models.protocol.patching import BY_POSITION, PatchColumnRequest, PatchView
-from attention_models.scripts.again import Answer, begin
 from attention_models.scripts.eager_attention import home_of, wrap
 from attention_models.scripts.output_matrices import columns_of, output_names
+from attention_models.scripts.rerun_inputs import Answer, begin
 from attention_models.scripts.streams import blocks_code, print_stream
 from attention_models.scripts.writing import Script
 
@@ -56,7 +56,7 @@ def patched_by_hooks(script: Script, patch: Patch) -> bool:
         _sublayers(script, patch, modules)
     elif kind == "head":
         assert patch.request.site is not None
-        output = output_names(Copies.of_run(run)).get(patch.request.site, "")
+        output = output_names(BatchedRuns.of_run(run)).get(patch.request.site, "")
         if not output:
             return False
         _begin(script, patch)

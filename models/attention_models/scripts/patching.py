@@ -14,7 +14,10 @@ from attention_models.forward.run import run as run_text
 from attention_models.forward.trace import Trace
 from attention_models.protocol.errors import InputError
 from attention_models.protocol.patching import BY_POSITION, PatchColumnRequest, PatchRequest, PatchView
-from attention_models.scripts.again import (
+from attention_models.scripts.heads import Head, word_of
+from attention_models.scripts.own_functions import call_with, open_here, written_out
+from attention_models.scripts.patch_hooks import Patch, patched_by_hooks
+from attention_models.scripts.rerun_inputs import (
     aim_words,
     aimed_at,
     answer_of,
@@ -24,9 +27,6 @@ from attention_models.scripts.again import (
     show_values,
     why_not_again,
 )
-from attention_models.scripts.heads import Head, word_of
-from attention_models.scripts.own_functions import call_with, open_here, written_out
-from attention_models.scripts.patch_hooks import Patch, patched_by_hooks
 from attention_models.scripts.writing import Script, quoted
 
 _WHAT = {

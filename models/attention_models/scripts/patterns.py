@@ -10,7 +10,7 @@ from torch import Tensor
 from attention_models.attention import attention
 from attention_models.attention.inputs import AttentionInputs
 from attention_models.protocol.values import Token
-from attention_models.roles.sides import is_punctuation
+from attention_models.roles.token_features import is_punctuation
 from attention_models.scripts.writing import Script
 
 _PLACES = "    i, j = torch.arange(len(q))[:, None], torch.arange(len(k))\n"

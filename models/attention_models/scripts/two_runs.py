@@ -14,7 +14,7 @@ from attention_models.protocol.errors import InputError
 from attention_models.protocol.two_runs import RunSide, TwoRunsRequest, TwoRunsView
 from attention_models.protocol.values import Tile
 from attention_models.scripts.heads import Head
-from attention_models.scripts.run_again import RunAgain, said_of
+from attention_models.scripts.rerun import Rerun, said_of
 from attention_models.scripts.writing import Script, quoted
 from attention_models.two_runs.answering import begun
 from attention_models.two_runs.axes import Axes, compared_queries
@@ -64,11 +64,11 @@ class _Compared:
 
     def write(self) -> None:
         script, view = self.script, self.view
-        self._run("A", RunAgain.of(self.both.a), view.a, is_open=False)
+        self._run("A", Rerun.of(self.both.a), view.a, is_open=False)
         if view.same_run:
-            self._heads("B", RunAgain.of(self.both.b), view.b)
+            self._heads("B", Rerun.of(self.both.b), view.b)
         else:
-            self._run("B", RunAgain.of(self.both.b), view.b, is_open=self._is_open)
+            self._run("B", Rerun.of(self.both.b), view.b, is_open=self._is_open)
         if view.maps is not None and view.queries is not None and view.keys is not None:
             places = _Places(view.queries, view.keys)
             if not places.are_tokens:
@@ -84,10 +84,10 @@ class _Compared:
     @property
     def _is_open(self) -> bool:
         """Whether the model that A left open serves B too."""
-        a, b = RunAgain.of(self.both.a), RunAgain.of(self.both.b)
+        a, b = Rerun.of(self.both.a), Rerun.of(self.both.b)
         return self.view.same_checkpoint and a.is_by_transformers == b.is_by_transformers
 
-    def _run(self, name: str, again: RunAgain, side: RunSide, *, is_open: bool) -> None:
+    def _run(self, name: str, again: Rerun, side: RunSide, *, is_open: bool) -> None:
         self.script.section(f"{name}: {side.name}")
         for words in side.interventions:
             self.script.remark(f"changed: {words}")
@@ -103,7 +103,7 @@ class _Compared:
                 ids = [token.id for token in side.tokens[1:]]
                 self.script.line(f"next_{letter} = torch.tensor({ids})")
 
-    def _heads(self, name: str, again: RunAgain, side: RunSide) -> None:
+    def _heads(self, name: str, again: Rerun, side: RunSide) -> None:
         if self.view.maps is not None and side.site is not None and side.head is not None:
             shape = "queries down, keys across"
             self.script.line(f"weights_{name.lower()} = {again.weights(side.site, side.head)}", shape)

@@ -11,9 +11,9 @@ from attention_models.forward.context import Context
 from attention_models.forward.model import Model
 from attention_models.forward.run import run
 from attention_models.protocol.in_context import InContextAtRequest, InContextView, place_of_word
-from attention_models.scripts.again import give, why_not_with
 from attention_models.scripts.loading import load
 from attention_models.scripts.own_functions import call_with, open_here
+from attention_models.scripts.rerun_inputs import give, why_not_with
 from attention_models.scripts.streams import blocks_code, print_stream
 from attention_models.scripts.writing import Script, quoted
 

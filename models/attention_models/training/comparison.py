@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from attention_models.textbook.sentences import english_text
-from attention_models.training.course import Diverged, Point
 from attention_models.training.experiment import Experiment, experiment
 from attention_models.training.measures import Learner, largest_weight, measure
 from attention_models.training.prepared import Prepared, Run, Statement
+from attention_models.training.training_loop import Diverged, Point
 
 HELD_OUT = 100  # rows
 

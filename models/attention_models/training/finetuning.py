@@ -20,12 +20,12 @@ from attention_models.protocol.errors import ExplorerError
 from attention_models.protocol.training_messages import AskedTuning, Tuned
 from attention_models.textbook.transformer import IGNORE, loss
 from attention_models.training.adam_state import moments_of, take_moments
-from attention_models.training.course import Course, Diverged, HeldOut, Point, finite
 from attention_models.training.gradient_paths import HeadPass, tied_head
 from attention_models.training.gradients import NORMS_EVERY, gradient_norms, parts_of
 from attention_models.training.loss_watch import LossWatch
 from attention_models.training.settings import check_seed
 from attention_models.training.snapshots import MOST_BYTES, NEWEST, Snapshots
+from attention_models.training.training_loop import Diverged, HeldOut, Point, TrainingLoop, finite
 from attention_models.training.tuned_parts import (
     adapter_size,
     check_adapters,
@@ -98,7 +98,7 @@ _DROPPED = ("dropout", "attention_dropout", "activation_dropout", "dropout_rate"
 """What configurations call the dropout that their models apply without a module of its own."""
 
 
-class FineTuning(Course):
+class FineTuning(TrainingLoop):
     """An open checkpoint that learns. Its module is changed; `model` is not to be run as the checkpoint any more.
 
     Raises:

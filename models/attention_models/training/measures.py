@@ -15,12 +15,12 @@ from attention_models.attention.inputs import AttentionInputs
 from attention_models.forward.capture import Recorder, recording
 from attention_models.roles.counting import Asked, Tally, visible_cells
 from attention_models.roles.patterns import CELLS
-from attention_models.roles.sides import Side
+from attention_models.roles.token_features import TokenFeatures
 from attention_models.textbook.tokenizer import PAD_ID, UNKNOWN_ID
 from attention_models.textbook.transformer import IGNORE
-from attention_models.training.course import HeldOut
 from attention_models.training.rows import Batch, TextRows
 from attention_models.training.training import Training
+from attention_models.training.training_loop import HeldOut
 
 LEARNED = 0.9  # of the tokens of a batch are right
 LONGER = 3  # times the length that was trained
@@ -192,7 +192,7 @@ def _prefix_match(learner: Learner) -> float:
     real = ids != PAD_ID
     ids = torch.where(ids > UNKNOWN_ID, ids, -1)  # what stands around a text is no copy of anything
     nothing = torch.zeros_like(real)
-    side = Side(ids, ids, real, nothing, nothing, real.int().argmax(dim=1))
+    side = TokenFeatures(ids, ids, real, nothing, nothing, real.int().argmax(dim=1))
     best = math.nan
     for x in _attentions(learner, batch):
         rows, keys = slice(0, x.queries), slice(0, x.keys)

@@ -18,12 +18,12 @@ from attention_models.protocol.errors import CheckpointError
 from attention_models.textbook.config import RecurrentConfig
 from attention_models.textbook.transformer_config import SWITCHES, TransformerConfig
 from attention_models.training.common import Budget
-from attention_models.training.course import HeldOut
 from attention_models.training.experiment import Experiment, experiment
 from attention_models.training.folders import TEXT_FILE
 from attention_models.training.kept_length import KeptLength, length_in
 from attention_models.training.settings import check_seed
 from attention_models.training.training import Training
+from attention_models.training.training_loop import HeldOut
 
 _OF_TRANSFORMERS = [*SWITCHES, "vocabulary"]
 

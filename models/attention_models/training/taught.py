@@ -12,13 +12,13 @@ from attention_models.files.training_steps import SNAPSHOTS
 from attention_models.opening.open import open_checkpoint
 from attention_models.protocol.training_messages import Asked, AskedTuning, Classified, ClassShare, Wrote
 from attention_models.training.continuation import shares, written
-from attention_models.training.course import Course
 from attention_models.training.experiment import Experiment, experiment
 from attention_models.training.finetuning import FineTuning, check_kind, settings_of
 from attention_models.training.folders import save
 from attention_models.training.pairs_file import Source, source_of
 from attention_models.training.resuming import resumed
 from attention_models.training.training import Training
+from attention_models.training.training_loop import TrainingLoop
 from attention_models.training.tuned_folders import read_tuned, restore_tuned, save_tuned, source_in
 from attention_models.training.tuning_rows import data_for, rows_of
 
@@ -32,7 +32,7 @@ class Taught(Protocol):
     """A model that is to learn, and how it is kept."""
 
     @property
-    def course(self) -> Course:
+    def course(self) -> TrainingLoop:
         """It learns step by step."""
 
     @property

@@ -22,13 +22,13 @@ from attention_models.textbook.tokenizer import START_ID
 from attention_models.textbook.transformer import IGNORE, loss
 from attention_models.textbook.transformer_config import TransformerConfig
 from attention_models.training.adam_state import moments_of, take_moments
-from attention_models.training.course import Course, Diverged, HeldOut, Point, finite
 from attention_models.training.gradient_paths import EncoderPass, HeadPass, tied_head
 from attention_models.training.gradients import AND_HEAD, NORMS_EVERY, gradient_norms
 from attention_models.training.loss_watch import LossWatch
 from attention_models.training.rows import Batch, Rows
 from attention_models.training.settings import Settings
 from attention_models.training.snapshots import MOST_BYTES, Snapshots
+from attention_models.training.training_loop import Diverged, HeldOut, Point, TrainingLoop, finite
 
 BETAS, EPSILON = (0.9, 0.98), 1e-9
 """Adam's, as section 5.3 has them."""
@@ -37,7 +37,7 @@ MEASURED_TOGETHER = 250
 """Held-out rows that are one batch."""
 
 
-class Training(Course):
+class Training(TrainingLoop):
     """A model, its optimiser, and how far it has come. Raises ValueError where the rows do not fit the context."""
 
     def __init__(

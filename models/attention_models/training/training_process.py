@@ -46,13 +46,13 @@ from attention_models.protocol.training_messages import (
     to_process,
 )
 from attention_models.training.common import Budget
-from attention_models.training.course import Command, Diverged, Outcome, Point
-from attention_models.training.dissection import dissect
 from attention_models.training.folders import why_not
+from attention_models.training.gradient_breakdown import break_down_gradient
 from attention_models.training.pipe import Pipe, be_process, sentence_of_crash
 from attention_models.training.snapshots import NEWEST, Snapshots
 from attention_models.training.taught import taught
 from attention_models.training.training import Training
+from attention_models.training.training_loop import Command, Diverged, Outcome, Point
 
 TOLD_EVERY = 0.2  # seconds
 MEASURED_SHARE = 0.03  # of the time may be spent on held-out rows, and
@@ -271,7 +271,7 @@ class Learner:
             return
         try:
             with training.untouched():
-                found = Dissected(dissect(training, asked.token, asked.dimension))
+                found = Dissected(break_down_gradient(training, asked.token, asked.dimension))
         except (TypeError, IndexError, Diverged) as error:
             self._say(NotDissected(str(error)))
             return

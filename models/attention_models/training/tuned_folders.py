@@ -25,12 +25,12 @@ from attention_models.files.weight_files import file_header, read_json, summary
 from attention_models.forward.model import Model
 from attention_models.protocol.errors import CheckpointError
 from attention_models.training.common import Budget
-from attention_models.training.course import HeldOut
 from attention_models.training.finetuning import FineTuning, TuningSettings, check_trainable
 from attention_models.training.folders import TEXT_FILE, filled, write_json
 from attention_models.training.kept_length import KeptLength, length_in, record_of
 from attention_models.training.pairs_file import Source
 from attention_models.training.snapshots import NEWEST
+from attention_models.training.training_loop import HeldOut
 from attention_models.training.tuned_parts import peft_unheard
 from attention_models.training.tuning_rows import data_for, rows_of
 

@@ -27,8 +27,8 @@ from attention_models.protocol.two_runs import (
 )
 from attention_models.protocol.values import SiteRef
 from attention_models.protocol.work import Report, ShouldStop, never, silent
-from attention_models.two_runs.beside import let_go, other_run
 from attention_models.two_runs.comparing import TwoRuns
+from attention_models.two_runs.reference_run import let_go, reference_run
 
 
 def answer(request: TwoRunsRequest, context: Context) -> TwoRunsView:
@@ -147,7 +147,7 @@ def _run(model: Model, inputs: RunInputs, should_stop: ShouldStop, report: Repor
 
 
 def begun(request: TwoRunsRequest, a: CurrentRun, context: Context) -> TwoRuns:
-    """A and B as far as they are compared: as they are kept, else B is opened and run now. Raises as `other_run`."""
+    """A and B as far as they are compared, from the cache, else B is opened and run now. Raises as `reference_run`."""
     kept = a.kept.get(TwoRuns)
     if kept is not None and kept.other == request.other and kept.matching == request.matching:
         return kept
@@ -157,7 +157,7 @@ def begun(request: TwoRunsRequest, a: CurrentRun, context: Context) -> TwoRuns:
         let_go(context)
         b = a
     else:
-        b = other_run(request.other, a, context)
+        b = reference_run(request.other, a, context)
     return a.kept.put(TwoRuns(a, b, request.other, request.matching, context.should_stop))
 
 

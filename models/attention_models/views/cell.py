@@ -16,10 +16,10 @@ from attention_models.forward.context import Context
 from attention_models.forward.model import Model
 from attention_models.forward.recurrent_model import RecurrentModel
 from attention_models.forward.trace import Trace
+from attention_models.protocol.ablation import describe_ablation, head_skip
 from attention_models.protocol.cell import AdditiveScore, CellRequest, CellView
 from attention_models.protocol.errors import InputError
 from attention_models.protocol.interventions import Mask, Positions, applies, precedence
-from attention_models.protocol.skip import describe_skip, head_skip
 from attention_models.protocol.values import Candidate, Site, site_tokens
 from attention_models.textbook.transformer import MultiHeadAttention
 from attention_models.views.candidates import label_of, likeliest
@@ -74,7 +74,7 @@ def cell_view(request: CellRequest, model: Model, trace: Trace) -> CellView:
     if write is not None:
         direction, note = logit_direction(model, trace, site.stack, query, target)
     if skip is not None:
-        direction, note = None, _REPLACED.format(skip=describe_skip(skip))
+        direction, note = None, _REPLACED.format(skip=describe_ablation(skip))
     if target is not None and trace.has_logits:
         logit = float(trace.logits_at([query])[0, target])
     factor = 1.0 if x.factors is None else float(x.factors[head])

@@ -11,8 +11,8 @@ from typing import Any
 from attention_models.files.content_hash import content_hash, revision_of
 from attention_models.forward.origin import Origin
 from attention_models.forward.trace import Trace
+from attention_models.protocol.ablation import Ablation
 from attention_models.protocol.interventions import Adapter, Intervention, Mask, Positions, Scale
-from attention_models.protocol.skip import Skip
 from attention_models.protocol.values import SeenPicture, Site, SiteRef, Token
 from attention_models.protocol.words import site_words
 from attention_models.protocol.work import never
@@ -26,7 +26,7 @@ _INTERVENTIONS: dict[str, type[Intervention]] = {
     "mask": Mask,
     "positions": Positions,
     "adapter": Adapter,
-    "skip": Skip,
+    "skip": Ablation,
 }
 
 

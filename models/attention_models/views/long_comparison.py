@@ -38,7 +38,7 @@ def answer(request: CompareRequest, context: Context) -> CompareView:
     if not run.trace.sites[run.trace.index(request.site)].is_long:
         return compare(request, run.model, before, run.trace)
     with run.kept.unless_it_fails(LongComparison), run.kept_of_text.unless_it_fails(LossInParts):
-        begun = run.kept.once(
+        begun = run.kept.get_or_compute(
             LongComparison, lambda: LongComparison(run.model, before, run.trace, run.kept_of_text.get(LossInParts))
         )
         run.keep_untouched()  # the runs that follow are compared with it too

@@ -30,7 +30,7 @@ class Maps:
 def answer(request: TilesRequest, context: Context) -> TilesView:
     """The first tiles of those asked for: as many as a moment allows, one at least."""
     run = context.run(request.run)
-    head = run.kept.once(Maps, lambda: Maps(run)).of(request.site, request.head)
+    head = run.kept.get_or_compute(Maps, lambda: Maps(run)).of(request.site, request.head)
     found: list[tuple[Tile, np.ndarray]] = []
     sinks: list[np.ndarray | None] = []
     left = run.work_per_answer

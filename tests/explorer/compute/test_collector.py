@@ -13,7 +13,7 @@ import pytest
 from PySide6.QtCore import QObject
 
 from attention_explorer.compute.collector import GarbageCollector
-from attention_explorer.compute.turns import Turns
+from attention_explorer.compute.gui_queue import GuiQueue
 from attention_models.files import collecting
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -22,7 +22,7 @@ CYCLES = """
 import gc, os, sys, threading
 from PySide6.QtCore import QCoreApplication, QObject, QTimer
 from attention_explorer.compute.collector import GarbageCollector
-from attention_explorer.compute.turns import Turns
+from attention_explorer.compute.gui_queue import Turns
 from attention_models.files import collecting
 
 app = QCoreApplication([])
@@ -62,7 +62,7 @@ print(len(left), all(left), gc.isenabled())
 
 @pytest.fixture
 def collector(qapp) -> Iterator[GarbageCollector]:
-    collector = GarbageCollector(Turns())
+    collector = GarbageCollector(GuiQueue())
     collector.start()
     yield collector
     collector.stop()
@@ -116,7 +116,7 @@ def test_another_thread_does_not_wait_for_one_that_waits_for_it(collector):
 
 def test_one_that_is_deleted_is_asked_no_more(qapp):
     parent = QObject()
-    collector = GarbageCollector(Turns(parent), parent)
+    collector = GarbageCollector(GuiQueue(parent), parent)
     collector.start()
     assert not gc.isenabled()
     del collector, parent

@@ -13,7 +13,7 @@ import pytest
 from attention_explorer import training_folders
 from attention_explorer.compute import experiment_link
 from attention_explorer.compute.experiment_link import ExperimentLink, connect_experiment
-from attention_explorer.compute.turns import Turns
+from attention_explorer.compute.gui_queue import GuiQueue
 from attention_explorer.session.experiment import ExperimentState
 from attention_explorer.session.intents import RunExperiment, StopExperiment
 from tests.explorer.compute.linked import Linked, babbling, wait
@@ -24,7 +24,7 @@ ENDLESS = 1_000_000
 
 class LinkedExperiment(Linked[ExperimentLink]):
     def __init__(self) -> None:
-        super().__init__(ExperimentLink(Turns()), connect_experiment)
+        super().__init__(ExperimentLink(GuiQueue()), connect_experiment)
 
     @property
     def experiment(self) -> ExperimentState:

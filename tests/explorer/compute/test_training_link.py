@@ -14,8 +14,8 @@ from safetensors.torch import load_file
 
 from attention_explorer import owners, training_folders
 from attention_explorer.compute import training_link
+from attention_explorer.compute.gui_queue import GuiQueue
 from attention_explorer.compute.training_link import TrainingLink, connect_training
-from attention_explorer.compute.turns import Turns
 from attention_explorer.session.intents import DiscardTraining, TakeUpTraining, TellTraining, Train
 from attention_explorer.session.training import LeftTraining, TrainingState
 from attention_models.protocol.training_messages import Asked, Go, Pause, Save, Stop
@@ -30,7 +30,7 @@ ENDLESS = Asked("copy:4", TINY, seconds=None, steps=1_000_000)
 
 class LinkedTraining(Linked[TrainingLink]):
     def __init__(self) -> None:
-        super().__init__(TrainingLink(Turns()), connect_training)
+        super().__init__(TrainingLink(GuiQueue()), connect_training)
         self.link.keeps_unsaved = True
 
     @property

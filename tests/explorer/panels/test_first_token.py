@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attention_explorer.panels.first_token import resting_place
+from attention_explorer.panels.first_token import attention_sink
 from attention_explorer.session.intents import SelectHead, SelectQuery
 from attention_explorer.session.state import State
 from attention_models.protocol.head import FirstKey, HeadRequest, HeadView, RowRequest, RowView
@@ -28,7 +28,7 @@ def state_of(first: FirstKey | None, query: int = 2) -> State:
 
 
 def test_share_rows_and_norms_are_said() -> None:
-    place = resting_place(state_of(RESTS))
+    place = attention_sink(state_of(RESTS))
     assert place is not None
     assert place.sentence == (
         "“Tom” takes 60.0 % of the row of “Anna”. It has the most of 3 of the 3 other rows of this head. Its value "
@@ -41,7 +41,7 @@ def test_share_rows_and_norms_are_said() -> None:
 def test_beside_a_sink_no_row_has_to_sum_to_1() -> None:
     state = state_of(RESTS)
     view = HeadView(request=HeadRequest(run=1, site=SITE, head=5), weights=WEIGHTS / 2, masked=None, first=RESTS)
-    place = resting_place(after(state, view))
+    place = attention_sink(after(state, view))
     assert place is not None
     assert "30.0 % of the row" in place.sentence
     assert "sum to 1" not in place.sentence
@@ -53,7 +53,7 @@ def test_a_row_that_finds_something_is_not_said_to_rest() -> None:
     assert view is not None
     weights = view.weights.copy()
     weights[2] = [0.4, 0.3, 0.3, 0]
-    place = resting_place(after(state, replace(view, weights=weights)))
+    place = attention_sink(after(state, replace(view, weights=weights)))
     assert place is not None
     assert place.sentence.startswith("“Tom” takes 40.0 % of the row of “Anna”.")
     assert place.sentence.endswith("so little of it is handed on.")
@@ -62,11 +62,11 @@ def test_a_row_that_finds_something_is_not_said_to_rest() -> None:
 
 def test_the_row_may_be_one_that_is_pointed_at() -> None:
     state = state_of(RESTS)
-    place = resting_place(state, 1)
+    place = attention_sink(state, 1)
     assert place is not None
     assert "90.0 % of the row of “and”" in place.sentence
-    assert resting_place(state, 3) is None
-    assert resting_place(state, 99) is None
+    assert attention_sink(state, 3) is None
+    assert attention_sink(state, 99) is None
 
 
 @pytest.mark.parametrize(
@@ -79,20 +79,20 @@ def test_the_row_may_be_one_that_is_pointed_at() -> None:
     ],
 )
 def test_it_is_not_said_where_it_is_not_so(first: FirstKey | None, query: int) -> None:
-    assert resting_place(state_of(first, query)) is None
+    assert attention_sink(state_of(first, query)) is None
 
 
 def test_a_value_as_long_as_others_is_not_called_short() -> None:
-    place = resting_place(state_of(replace(RESTS, norm=3.9)))
+    place = attention_sink(state_of(replace(RESTS, norm=3.9)))
     assert place is not None
     assert place.sentence.endswith("3 other rows of this head. Its value: norm 3.900, the others’ 4.000 on average.")
-    without = resting_place(state_of(replace(RESTS, norm=None, others_norm=None)))
+    without = attention_sink(state_of(replace(RESTS, norm=None, others_norm=None)))
     assert without is not None
     assert without.sentence.endswith("3 other rows of this head.")
 
 
 def test_weights_of_another_head_say_nothing() -> None:
-    assert resting_place(after(state_of(RESTS), SelectHead(SITE, 4))) is None
+    assert attention_sink(after(state_of(RESTS), SelectHead(SITE, 4))) is None
 
 
 @pytest.mark.parametrize(("share", "said"), [(0.6, True), (0.4, False)])
@@ -104,6 +104,6 @@ def test_of_a_long_text_the_row_decides(share: float, said: bool) -> None:
     first = replace(RESTS, rows=None, of_rows=None)
     view = RowView(request=RowRequest(run=1, site=SITE, head=5, query=9), weights=row, masked=None, first=first)
     state = after(State(), answers.loaded(), ran, SelectHead(SITE, 5), SelectQuery(9), view)
-    place = resting_place(state)
+    place = attention_sink(state)
     assert (place is not None) == said
     assert place is None or (f"{100 * share:.1f} % of the row" in place.sentence and "rows" not in place.sentence)

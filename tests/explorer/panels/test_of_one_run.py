@@ -28,13 +28,13 @@ from attention_explorer.session.intents import (
 )
 from attention_explorer.window.window import MainWindow
 from attention_models.files.catalogue import WEIGHTS
+from attention_models.protocol.ablation import Ablation
 from attention_models.protocol.flow import BlockRequest, HeadsBox, OutputBox
 from attention_models.protocol.head import HeadView
 from attention_models.protocol.loading import LoadRequest
 from attention_models.protocol.request import Lane, Result
 from attention_models.protocol.running import ForwardRequest, Ran
 from attention_models.protocol.scripts import ScriptView
-from attention_models.protocol.skip import Skip
 from attention_models.protocol.values import SiteRef
 from tests.explorer.independent import facts_of
 from tests.explorer.real_window import EXAMPLE, opened_window, panel_of, settle, wait_until
@@ -101,7 +101,7 @@ def ran_in(window: MainWindow) -> Ran:
     return ran
 
 
-def written_by(window: MainWindow, skips: tuple[Skip, ...]) -> dict[str, np.ndarray]:
+def written_by(window: MainWindow, skips: tuple[Ablation, ...]) -> dict[str, np.ndarray]:
     """What each module of transformers' own story-gpt gives for the tokens on screen, with heads or attention off."""
     ids = torch.tensor([[token.id for token in ran_in(window).tokens]])
     model = transformers.AutoModelForCausalLM.from_pretrained(WEIGHTS / "story-gpt", attn_implementation="eager")
@@ -110,7 +110,7 @@ def written_by(window: MainWindow, skips: tuple[Skip, ...]) -> dict[str, np.ndar
     for skip in skips:
         attention = model.transformer.h[skip.site.layer].attn
 
-        def without(_module: object, given: tuple[torch.Tensor], skip: Skip = skip) -> tuple[torch.Tensor]:
+        def without(_module: object, given: tuple[torch.Tensor], skip: Ablation = skip) -> tuple[torch.Tensor]:
             kept = given[0].clone().unflatten(-1, (8, -1))
             kept[:, :, slice(None) if skip.unit is None else skip.unit] = 0
             return (kept.flatten(-2),)
@@ -142,7 +142,7 @@ def test_switched_off_attention_looks_switched_off_in_flow(window):
         return body.model.arcs is not None
 
     assert has_arcs()
-    for skip, off in ((Skip("head", SITE, 5), (5,)), (Skip("attention", SITE), tuple(range(8)))):
+    for skip, off in ((Ablation("head", SITE, 5), (5,)), (Ablation("attention", SITE), tuple(range(8)))):
         session.dispatch(PutIntervention(skip))
         settle(window)
         heads, output = heads_and_output(window)

@@ -19,7 +19,7 @@ from attention_explorer.panels.selected_head import (
 )
 from attention_explorer.session.intents import SelectHead, SelectQuery
 from attention_explorer.session.state import Document, State
-from attention_models.protocol.looks import Look, Looks
+from attention_models.protocol.attention_peaks import AttentionPeak, AttentionPeaks
 from attention_models.protocol.matrices import WINDOW
 from attention_models.protocol.values import SiteRef
 from tests.explorer.session import answers
@@ -43,7 +43,9 @@ def test_names_for_sentences(running):
 
 
 def test_why_a_head_is_shown_first_is_said_until_another_is_chosen():
-    looks = Looks(3, tuple(tuple(Look(2, 0.625 if (n, h) == (6, 1) else 0.1) for h in range(8)) for n in range(8)))
+    looks = AttentionPeaks(
+        3, tuple(tuple(AttentionPeak(2, 0.625 if (n, h) == (6, 1) else 0.1) for h in range(8)) for n in range(8))
+    )
     ran = replace(answers.ran(), looks=looks)
     state = answers.after(State(Document(text="Tom and Anna went")), answers.loaded("b", "another"), ran)
     assert why_first(state).startswith("Shown first: from “went” this head gives “Anna” 62.5 % of its row. A head")

@@ -15,7 +15,7 @@ from attention_explorer.panels.mask_scale.effect_sentences import prediction_tit
 from attention_explorer.session.effects_choices import EffectsChoices
 from attention_explorer.session.intents import AskEffects
 from attention_explorer.session.state import Document, State
-from attention_models.protocol.effects import Aim, EffectsRequest
+from attention_models.protocol.effects import EffectsRequest, Metric
 from attention_models.protocol.lens import LensRequest, LensView
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown
@@ -71,5 +71,5 @@ def test_a_loss_is_offered_of_models_that_go_on_with_a_text(qtbot, family, offer
     session.dispatch(AskEffects(EffectsChoices(loss=True)))
     asked = session.asked[-1]
     assert isinstance(asked, EffectsRequest)
-    assert asked.aim.measure == ("loss" if offered else Aim().measure)
+    assert asked.aim.measure == ("loss" if offered else Metric().measure)
     assert panel.controls.loss.isVisible() is offered

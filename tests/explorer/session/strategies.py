@@ -58,6 +58,7 @@ from attention_explorer.session.intents import (
 )
 from attention_explorer.session.state import BatchText, Compared, Document, Notice, Selection
 from attention_explorer.session.writing import Origin, Writing
+from attention_models.protocol.ablation import Ablation
 from attention_models.protocol.chat import ROLES, Pair, Turn
 from attention_models.protocol.corpus import CorpusQuestion
 from attention_models.protocol.decoding import DecodeStepRequest
@@ -67,7 +68,6 @@ from attention_models.protocol.loading import LoadRequest
 from attention_models.protocol.request import Result
 from attention_models.protocol.run_inputs import RunInputs
 from attention_models.protocol.running import ForwardRequest
-from attention_models.protocol.skip import Skip
 from attention_models.protocol.values import SiteRef
 from tests.explorer.session import answers
 
@@ -129,9 +129,11 @@ SAMPLES_REQUESTS = st.builds(answers.samples_request, st.just(2), st.lists(TOKEN
 KNOBS = st.one_of(
     st.builds(Scale, st.sampled_from([0.0, 0.5, 1.0]), site=st.none() | SITES, head=st.none() | st.integers(0, 8)),
     st.builds(Mask, st.sampled_from(["trained", "none"]), site=st.none() | SITES),
-    st.builds(Skip, st.sampled_from(["mlp", "attention", "norm1", "layer"]), SITES, on=st.booleans()),
-    st.builds(Skip, st.sampled_from(["head", "neuron"]), SITES, st.integers(0, 8), st.sampled_from(["zero", "mean"])),
-    st.builds(Skip, st.just("head"), SITES, st.integers(0, 8), st.just("position"), st.integers(0, 3)),
+    st.builds(Ablation, st.sampled_from(["mlp", "attention", "norm1", "layer"]), SITES, on=st.booleans()),
+    st.builds(
+        Ablation, st.sampled_from(["head", "neuron"]), SITES, st.integers(0, 8), st.sampled_from(["zero", "mean"])
+    ),
+    st.builds(Ablation, st.just("head"), SITES, st.integers(0, 8), st.just("position"), st.integers(0, 3)),
 )
 REQUESTS = st.one_of(
     st.builds(LoadRequest, reference=CHECKPOINTS),

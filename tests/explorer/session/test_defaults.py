@@ -8,7 +8,7 @@ from attention_explorer.session.defaults import ENOUGH, default_selection, follo
 from attention_explorer.session.examples import examples_of
 from attention_explorer.session.intents import SelectCell, SelectHead, SetText, ShowExample
 from attention_explorer.session.state import Document, Selection, State
-from attention_models.protocol.looks import Look, Looks
+from attention_models.protocol.attention_peaks import AttentionPeak, AttentionPeaks
 from attention_models.protocol.running import Ran
 from attention_models.protocol.values import SiteRef, Token
 from tests.explorer.session import answers
@@ -19,9 +19,10 @@ from tests.models.asking import forward, opened
 def looking(ran: Ran, query: int, **heads: tuple[int, float]) -> Ran:
     """`ran` with what some heads give most: d5_3=(key, weight). All others give 0.01 to key 0."""
     of_heads = tuple(
-        tuple(Look(*heads.get(f"d{site.layer}_{head}", (0, 0.01))) for head in range(site.heads)) for site in ran.sites
+        tuple(AttentionPeak(*heads.get(f"d{site.layer}_{head}", (0, 0.01))) for head in range(site.heads))
+        for site in ran.sites
     )
-    return replace(ran, looks=Looks(query, of_heads))
+    return replace(ran, looks=AttentionPeaks(query, of_heads))
 
 
 def test_story_gpt_starts_with_the_head_that_finds_the_name_in_its_example():

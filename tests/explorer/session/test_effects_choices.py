@@ -9,7 +9,7 @@ import pytest
 from attention_explorer.session.effects_choices import Answer, EffectsChoices
 from attention_explorer.session.intents import Arrived, AskEffects, OpenCheckpoint, RestoreDocument
 from attention_explorer.session.state import State
-from attention_models.protocol.effects import Aim
+from attention_models.protocol.effects import Metric
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession
 
@@ -56,8 +56,8 @@ def test_answers_of_a_document_that_comes_whole_stay(session):
 
 
 def test_an_aim_is_of_what_was_chosen_by_its_id_and_of_what_was_typed_as_words():
-    assert ASKED.aim(3) == Aim(measure="difference", position=3, target=5, against=" Ben")
-    assert EffectsChoices().aim(3) == Aim(position=3)
+    assert ASKED.aim(3) == Metric(measure="difference", position=3, target=5, against=" Ben")
+    assert EffectsChoices().aim(3) == Metric(position=3)
 
 
 @pytest.mark.parametrize(

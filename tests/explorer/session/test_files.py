@@ -20,12 +20,12 @@ from attention_explorer.session.effects_choices import Answer, EffectsChoices
 from attention_explorer.session.state import BatchText, Document, InterventionItem, Selection
 from attention_explorer.session.view_options import Normalisation, ViewOptions
 from attention_explorer.theme import SEQUENTIAL_MAPS
+from attention_models.protocol.ablation import Ablation
 from attention_models.protocol.batch import MOST_TEXTS
 from attention_models.protocol.chat import MOST_TURNS, ROLES, Turn
 from attention_models.protocol.decoding_settings import MOST_SEED, DecodeSettings, Strategy
 from attention_models.protocol.interventions import Adapter, Mask, Positions, Scale
 from attention_models.protocol.mask_kinds import MASK_KINDS
-from attention_models.protocol.skip import Skip
 from attention_models.protocol.values import SiteRef
 from tests.explorer import documents
 
@@ -446,7 +446,11 @@ def test_a_pipe_or_a_device_is_refused_at_once(tmp_path):
 
 
 def test_a_part_that_is_off_is_held_and_of_the_eighth_version():
-    skips = Skip("mlp", SiteRef("decoder", 5)), Skip("norm2", SiteRef("encoder", 0)), Skip("cross", SiteRef("", 1))
+    skips = (
+        Ablation("mlp", SiteRef("decoder", 5)),
+        Ablation("norm2", SiteRef("encoder", 0)),
+        Ablation("cross", SiteRef("", 1)),
+    )
     for on, skip in product((True, False), skips):
         document = replace(DOCUMENT, interventions=(InterventionItem(skip, on),))
         assert json.loads(files.encode(document))["version"] == 8
@@ -456,10 +460,10 @@ def test_a_part_that_is_off_is_held_and_of_the_eighth_version():
 @pytest.mark.parametrize(
     "skip",
     [
-        Skip("head", SiteRef("cross", 2), 3),
-        Skip("neuron", SiteRef("decoder", 2), 17, "mean"),
-        Skip("layer", SiteRef("", 1)),
-        Skip("mlp", SiteRef("decoder", 2), None, "position", 0),
+        Ablation("head", SiteRef("cross", 2), 3),
+        Ablation("neuron", SiteRef("decoder", 2), 17, "mean"),
+        Ablation("layer", SiteRef("", 1)),
+        Ablation("mlp", SiteRef("decoder", 2), None, "position", 0),
     ],
 )
 def test_a_head_a_neuron_or_what_is_held_is_of_the_ninth_version(skip):

@@ -18,9 +18,9 @@ from attention_explorer.session.kept import KeptState, Screen, is_short_text
 from attention_explorer.session.short_texts import MOST_CHARACTERS, decode, encode, for_this_window
 from attention_explorer.session.state import BatchText, Document, InterventionItem, Selection
 from attention_explorer.session.view_options import ViewOptions
+from attention_models.protocol.ablation import Ablation
 from attention_models.protocol.chat import Turn
 from attention_models.protocol.interventions import Mask, Positions, Scale
-from attention_models.protocol.skip import Skip
 from attention_models.protocol.values import Placement, SiteRef
 
 SITE = SiteRef("decoder", 5)
@@ -32,7 +32,7 @@ LESSON = Document(
         InterventionItem(Scale(0.5, SITE, 5)),
         InterventionItem(Mask("causal"), on=False),
         InterventionItem(Positions("shift", 3)),
-        InterventionItem(Skip("head", SITE, 2, "mean")),
+        InterventionItem(Ablation("head", SITE, 2, "mean")),
     ),
 )
 OTHERS = [

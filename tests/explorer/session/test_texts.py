@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from attention_explorer.session.arrivals import arrive
 from attention_explorer.session.effects import effects
 from attention_explorer.session.intents import (
     AddTexts,
@@ -21,6 +20,7 @@ from attention_explorer.session.intents import (
     ShowText,
 )
 from attention_explorer.session.reduce import reduce
+from attention_explorer.session.result_rules import arrive
 from attention_explorer.session.session import Session
 from attention_explorer.session.state import BatchText, Document, State
 from attention_explorer.session.texts import texts_of

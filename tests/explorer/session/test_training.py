@@ -31,8 +31,8 @@ from attention_models.protocol.training_messages import (
     SnapshotWritten,
     TrainingPoint,
 )
-from attention_models.training.dissection import dissect
 from attention_models.training.experiment import experiment
+from attention_models.training.gradient_breakdown import break_down_gradient
 
 ASKED = Asked("reverse:10")
 BEGAN = Began("/private/training/1", "write the letters backwards", "hqbd", 1000)
@@ -158,7 +158,9 @@ def test_undo_and_the_document_know_nothing_of_it(qtbot):
 
 
 def test_a_step_is_taken_apart_while_the_training_is_paused_and_forgotten_when_it_is_taken():
-    first = dissect(experiment("copy:4", {"width": "16", "heads": "2", "layers": "1", "batch": "8"}).training())
+    first = break_down_gradient(
+        experiment("copy:4", {"width": "16", "heads": "2", "layers": "1", "batch": "8"}).training()
+    )
     running = after(BEGAN)
     assert reduce(running, TellTraining(Dissect())) is running
     paused = reduce(running, TrainingTold(1, Learned((), 0.0, 0.0, "paused")))

@@ -16,15 +16,15 @@ from attention_explorer.panels.head_atlas.panel import HeadAtlasPanel
 from attention_explorer.session.effects_choices import EffectsChoices
 from attention_explorer.session.intents import AskEffects, OpenCheckpoint, SelectHead, SelectQuery, SetText
 from attention_explorer.widgets.number_text import percent_text, value_text
+from attention_models.protocol.ablation import Ablation
+from attention_models.protocol.adversarial_attention import AdversarialAttentionRequest, AdversarialAttentionView
 from attention_models.protocol.attribution import AttributionView
 from attention_models.protocol.effects import EffectsView
 from attention_models.protocol.explanation import ExplanationView
 from attention_models.protocol.in_context import InContextView
 from attention_models.protocol.lens import LensView
-from attention_models.protocol.other_weights import OtherWeightsRequest, OtherWeightsView
 from attention_models.protocol.patching import PatchView
 from attention_models.protocol.prediction import PredictionView
-from attention_models.protocol.skip import Skip
 from attention_models.protocol.values import SiteRef
 from tests.explorer.real_window import EXAMPLE, destroy, panel_of, settle, wait_until
 
@@ -85,7 +85,7 @@ def test_the_atlas_menu_takes_a_head_out(window, monkeypatch):
     destroy(opened.pop())
     settle(window)
     values = [item.value for item in window.session.state.document.interventions]
-    assert values == [Skip("head", SiteRef("decoder", 2), 3)]
+    assert values == [Ablation("head", SiteRef("decoder", 2), 3)]
     assert window.session.state.ran.inputs.interventions == tuple(values)
 
 
@@ -94,9 +94,11 @@ def test_other_weights_on_screen_are_those_of_the_function_and_within_their_boun
     effects.pages.button(TOKENS).click()
     settle(window)
     QTest.mouseClick(effects.weights.search, Qt.MouseButton.LeftButton)
-    wait_until(lambda: (view := window.session.state.results.of(OtherWeightsView)) is not None and view.done == 1)
+    wait_until(
+        lambda: (view := window.session.state.results.of(AdversarialAttentionView)) is not None and view.done == 1
+    )
     settle(window)
-    view = window.session.state.results.of(OtherWeightsView)
+    view = window.session.state.results.of(AdversarialAttentionView)
     assert view.same.distance <= 0.01
     assert view.same.divergence[0] > 0.05
     assert value_text(view.same.distance) in effects.weights.same.text()
@@ -115,8 +117,8 @@ def test_a_search_is_called_off_in_between_and_the_window_goes_on(window, effect
     window.session.dispatch(AskEffects(EffectsChoices(scope="stack")))
     QTest.mouseClick(effects.weights.search, Qt.MouseButton.LeftButton)
 
-    def found() -> OtherWeightsView | None:
-        view = window.session.state.results.of(OtherWeightsView)
+    def found() -> AdversarialAttentionView | None:
+        view = window.session.state.results.of(AdversarialAttentionView)
         return None if view is None or view.request.scope != "stack" else view
 
     wait_until(lambda: found() is not None)
@@ -126,7 +128,7 @@ def test_a_search_is_called_off_in_between_and_the_window_goes_on(window, effect
     assert view is not None
     assert view.done < 1
     assert not effects.weights.search.isChecked()
-    assert OtherWeightsRequest.lane not in window.session.live.busy
+    assert AdversarialAttentionRequest.lane not in window.session.live.busy
     effects.pages.button(0).click()
     settle(window)
     assert window.session.state.results.of(EffectsView).done == 1

@@ -18,9 +18,9 @@ from attention_explorer.panels.flow.panel import FlowPanel
 from attention_explorer.session.intents import ClearInterventions, OpenCheckpoint, SelectHead, SelectQuery, SetView
 from attention_explorer.window.window import MainWindow
 from attention_models.files.catalogue import SHIPPED
+from attention_models.protocol.ablation import Ablation
 from attention_models.protocol.comparison import CompareView
 from attention_models.protocol.flow import BlockView
-from attention_models.protocol.skip import Skip
 from attention_models.protocol.values import SiteRef
 from tests.explorer.real_window import EXAMPLE, opened_window, panel_of, settle, wait_until
 
@@ -118,7 +118,7 @@ def test_the_feed_forward_network_switched_off_in_its_box(window):
     settle(window)
     state = window.session.state
     assert state.ran is not None
-    assert state.ran.inputs.interventions == (Skip("mlp", SiteRef("decoder", 5)),)
+    assert state.ran.inputs.interventions == (Ablation("mlp", SiteRef("decoder", 5)),)
     compared = state.results.of(CompareView)
     assert compared is not None
     before, after = (loss / math.log(2) for loss in (compared.loss_before, compared.loss_after))

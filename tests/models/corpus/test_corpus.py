@@ -12,10 +12,10 @@ import pytest
 from attention_models import read_corpus, run
 from attention_models.corpus import corpus as reading
 from attention_models.corpus.saving import save_means
+from attention_models.protocol.ablation import Ablation
 from attention_models.protocol.corpus import FARTHEST, MOST_HITS, POSITIONS, CorpusQuestion, CorpusRequest, CorpusView
 from attention_models.protocol.errors import InputError
 from attention_models.protocol.interventions import Mask, Positions, Scale
-from attention_models.protocol.skip import Skip
 from attention_models.protocol.values import SiteRef
 from attention_models.protocol.work import Cancelled
 from tests.models import tiny
@@ -212,7 +212,7 @@ def test_what_was_read_before_a_line_that_cannot_be_read_counts(gpt, tmp_path):
     "changes",
     [
         [Scale(0.3), Mask("window", window=2, site=SiteRef("decoder", 1))],
-        [Skip("head", SiteRef("decoder", 0), 1), Skip("mlp", SiteRef("decoder", 1))],
+        [Ablation("head", SiteRef("decoder", 0), 1), Ablation("mlp", SiteRef("decoder", 1))],
         [Mask("painted", cells=((3, 0, False), (20, 4, False)))],
         [Positions("off")],
     ],
@@ -234,7 +234,7 @@ def test_means_of_changed_runs_are_those_of_each_text_run_so(tiny_model, lines, 
 
 
 def test_a_change_that_the_model_cannot_make_is_said(gpt, lines):
-    request = CorpusRequest(path=str(lines), interventions=(Skip("head", SiteRef("decoder", 99), 0),))
+    request = CorpusRequest(path=str(lines), interventions=(Ablation("head", SiteRef("decoder", 99), 0),))
     assert "layer" in failure_of(gpt, request).sentence
 
 

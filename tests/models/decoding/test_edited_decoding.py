@@ -12,13 +12,13 @@ from attention_models.decoding.choosing import end_ids
 from attention_models.engine.engine import Engine
 from attention_models.forward.capture import Recorder, recording
 from attention_models.forward.model import Model
+from attention_models.protocol.ablation import Ablation
 from attention_models.protocol.decoding import DecodeRowsRequest, DecodeRowsView, DecodeStepRequest, DecodeStepView
 from attention_models.protocol.decoding_settings import DecodeSettings
 from attention_models.protocol.errors import InputError
 from attention_models.protocol.interventions import Intervention, Mask, Positions, Scale
 from attention_models.protocol.request import Result
 from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.skip import Skip
 from attention_models.protocol.values import SiteRef
 from tests.models.asking import ask, failure_of, opened
 
@@ -37,7 +37,7 @@ KEPT: list[tuple[Intervention, ...]] = [
     (Mask("painted", cells=((13, 2, False), (15, 13, False), (16, 0, False)), site=DECODER, head=1),),
     (Positions("off"),),
     (Mask("window", window=3, site=DECODER, head=0), Scale(0.5), Positions("off")),
-    (Skip("mlp", DECODER), Skip("attention", SiteRef("", 0)), Skip("norm2", SiteRef("decoder", 3))),
+    (Ablation("mlp", DECODER), Ablation("attention", SiteRef("", 0)), Ablation("norm2", SiteRef("decoder", 3))),
 ]
 ANEW: list[tuple[Intervention, ...]] = [
     (Mask("full"),),
@@ -46,7 +46,7 @@ ANEW: list[tuple[Intervention, ...]] = [
     (Mask("prefix", window=400),),
     (Mask("painted", cells=((2, 16, True),)),),
     (Mask("full", site=DECODER), Positions("off"), Scale(0.7)),
-    (Mask("full"), Skip("mlp", DECODER)),
+    (Mask("full"), Ablation("mlp", DECODER)),
 ]
 ACROSS: list[tuple[Intervention, ...]] = [
     (Scale(0.2, CROSS),),
@@ -54,7 +54,7 @@ ACROSS: list[tuple[Intervention, ...]] = [
     (Mask("padding", window=3, site=CROSS),),
     (Mask("causal", site=CROSS, head=0),),
     (Mask("window", window=2, site=ENCODER), Scale(1.5, ENCODER, 0)),
-    (Skip("cross", SiteRef("decoder", 1)), Skip("mlp", ENCODER)),
+    (Ablation("cross", SiteRef("decoder", 1)), Ablation("mlp", ENCODER)),
 ]
 
 
@@ -97,7 +97,9 @@ def test_what_lets_a_token_see_the_future_is_read_anew_at_every_step(story_gpt, 
     assert writing.cache_layers() == ()
 
 
-@pytest.mark.short("(Scale(factor=0.2*", "(Mask(kind='window', window=2*", "(Skip(part='cross'*", "(Mask(kind='full'*")
+@pytest.mark.short(
+    "(Scale(factor=0.2*", "(Mask(kind='window', window=2*", "(Ablation(part='cross'*", "(Mask(kind='full'*"
+)
 @pytest.mark.parametrize("interventions", [*ACROSS, *KEPT[:5], *KEPT[7:], ANEW[0], ANEW[2]], ids=str)
 def test_translations_are_edited_at_every_stack(en_es, interventions):
     assert_steps_are_whole_passes(en_es, ENGLISH, interventions)

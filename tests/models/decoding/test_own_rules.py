@@ -11,7 +11,7 @@ import torch
 
 from attention_models.decoding.choosing import end_ids
 from attention_models.decoding.decode import decode
-from attention_models.decoding.own_rules import NO_RULES, own_rules
+from attention_models.decoding.generation_config import NO_RULES, generation_config_processors
 from attention_models.forward.model import Model
 from attention_models.opening.open import open_checkpoint
 from attention_models.protocol.decoding import DecodeStepRequest, DecodeStepView
@@ -141,7 +141,7 @@ def test_what_makes_no_sense_is_named_and_nothing_breaks(
 ) -> None:
     plain = written(mbart, ENGLISH[0])
     with_rules(mbart, monkeypatch, {name: value})
-    rules = own_rules(mbart, mbart.encode(ENGLISH[0]))
+    rules = generation_config_processors(mbart, mbart.encode(ENGLISH[0]))
     assert rules.unapplied == (name,)
     assert rules.rules == ()
     assert written(mbart, ENGLISH[0]) == plain
@@ -150,4 +150,4 @@ def test_what_makes_no_sense_is_named_and_nothing_breaks(
 @torch.no_grad()
 def test_our_own_models_have_none(story_gpt: Model, en_es: Model) -> None:
     for model in (story_gpt, en_es):
-        assert own_rules(model, model.encode(ENGLISH[0])) == NO_RULES
+        assert generation_config_processors(model, model.encode(ENGLISH[0])) == NO_RULES

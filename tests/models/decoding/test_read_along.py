@@ -13,11 +13,12 @@ import pytest
 import torch
 
 from attention_models import run
-from attention_models.decoding.along import Along
 from attention_models.decoding.cached_run import CachedRun
+from attention_models.decoding.continuation_run import ContinuationRun
 from attention_models.decoding.player import Player
 from attention_models.forward.model import Model
 from attention_models.forward.trace import Trace
+from attention_models.protocol.ablation import Ablation
 from attention_models.protocol.decoding import DecodeSamplesRequest, DecodeStepRequest, DecodeStepView, into_input
 from attention_models.protocol.decoding_settings import DecodeSettings
 from attention_models.protocol.head import HeadRequest, HeadView
@@ -25,7 +26,6 @@ from attention_models.protocol.interventions import Intervention, Mask, Position
 from attention_models.protocol.prompt import plain_text
 from attention_models.protocol.run_inputs import RunInputs
 from attention_models.protocol.running import ForwardRequest, Ran
-from attention_models.protocol.skip import Skip
 from attention_models.protocol.values import SiteRef
 from tests.models import tiny
 from tests.models.asking import ask, never, opened
@@ -45,11 +45,11 @@ def step(player: Player, inputs: RunInputs, ids: tuple[int, ...], forced: int | 
     return player.step(request, never)
 
 
-def along(player: Player, inputs: RunInputs, ids: tuple[int, ...]) -> Along:
+def along(player: Player, inputs: RunInputs, ids: tuple[int, ...]) -> ContinuationRun:
     return player.read_along(replace(inputs, continuation=ids), never)
 
 
-def assert_one_pass(model: Model, found: Along, interventions: tuple[Intervention, ...] = ()) -> None:
+def assert_one_pass(model: Model, found: ContinuationRun, interventions: tuple[Intervention, ...] = ()) -> None:
     whole: Trace = run(model, found.read.text, target=found.target, interventions=interventions)
     trace = found.trace
     assert trace.tokens == whole.tokens
@@ -87,7 +87,7 @@ EDITS: tuple[tuple[Intervention, ...], ...] = (
     (),
     (Scale(0.5), Mask("window", window=4)),
     (Mask("painted", cells=((15, 2, False), (3, 1, False)), site=SiteRef("decoder", 5), head=5),),
-    (Skip("mlp", SiteRef("decoder", 3)), Positions("off")),
+    (Ablation("mlp", SiteRef("decoder", 3)), Positions("off")),
 )
 
 

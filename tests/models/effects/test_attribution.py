@@ -11,14 +11,14 @@ import torch
 
 from attention_models import logit_attribution, open_checkpoint, run
 from attention_models.forward.model import Model
+from attention_models.protocol.ablation import Ablation
 from attention_models.protocol.attribution import AttributionRequest, AttributionView
-from attention_models.protocol.effects import Aim
+from attention_models.protocol.effects import Metric
 from attention_models.protocol.errors import InputError
 from attention_models.protocol.interventions import Intervention, Scale
 from attention_models.protocol.request import Failure
 from attention_models.protocol.run_inputs import RunInputs
 from attention_models.protocol.running import ForwardRequest
-from attention_models.protocol.skip import Skip
 from attention_models.protocol.values import SiteRef
 from tests.models import tiny
 from tests.models.asking import ask, opened
@@ -29,8 +29,8 @@ STORY = "Tom and Anna went to the park. Anna gave the ball to"
 ADDING = ["gpt2", "llama", "mistral", "qwen2", "gpt_neox", "opt", "marian", "bart", "t5"]
 EDITS: list[tuple[Intervention, ...]] = [
     (),
-    (Scale(0.5), Skip("head", SiteRef("decoder", 1), 0)),
-    (Skip("head", SiteRef("decoder", 1), 1, "mean"), Skip("mlp", SiteRef("decoder", 0), None, "position", 1)),
+    (Scale(0.5), Ablation("head", SiteRef("decoder", 1), 0)),
+    (Ablation("head", SiteRef("decoder", 1), 1, "mean"), Ablation("mlp", SiteRef("decoder", 0), None, "position", 1)),
 ]
 
 
@@ -112,7 +112,7 @@ def test_where_norms_stand_between_they_are_held(
 ) -> None:
     engine = opened(checkpoint)
     ask(engine, ForwardRequest(inputs=RunInputs(text, target=written), ticket=2))
-    view = ask(engine, AttributionRequest(run=2, aim=Aim(position=position)))
+    view = ask(engine, AttributionRequest(run=2, aim=Metric(position=position)))
     assert isinstance(view, AttributionView)
     assert view.why == ""
     assert view.held.startswith("Held at their values in this run: the divisors of ")
@@ -126,7 +126,7 @@ def test_where_norms_stand_between_they_are_held(
 def test_parts_sum_to_the_logit_through_norms_and_caps(tiny_model: TinyModel, kind: str, edits: Any) -> None:
     model = tiny_model(kind)
     stack = model.info.predicting_stack
-    moved = tuple(replace(e, site=replace(e.site, stack=stack)) if isinstance(e, Skip) else e for e in edits)
+    moved = tuple(replace(e, site=replace(e.site, stack=stack)) if isinstance(e, Ablation) else e for e in edits)
     written = target_for(model) if model.seq2seq else None
     trace = run(model, tiny.SENTENCE, target=written, interventions=moved)
     for target, against in ((7, None), (9, 11)):
@@ -192,7 +192,7 @@ def test_each_part_through_norms_is_that_of_the_closed_form(story_bert: Model) -
 def test_a_loss_is_no_sum() -> None:
     engine = opened("story-gpt")
     ask(engine, ForwardRequest(inputs=RunInputs(STORY), ticket=2))
-    failure = ask(engine, AttributionRequest(run=2, aim=Aim(measure="loss")))
+    failure = ask(engine, AttributionRequest(run=2, aim=Metric(measure="loss")))
     assert isinstance(failure, Failure)
     assert "A loss is no sum of what was written" in failure.sentence
 

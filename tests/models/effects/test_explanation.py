@@ -11,14 +11,14 @@ import torch
 from attention_models import explanations, open_checkpoint, run
 from attention_models.effects.rollout import mixed_with_identity, rollout
 from attention_models.forward.model import Model
-from attention_models.protocol.effects import Aim
+from attention_models.protocol.ablation import Ablation
+from attention_models.protocol.effects import Metric
 from attention_models.protocol.errors import InputError
 from attention_models.protocol.explanation import ACCOUNTS, ExplanationRequest, ExplanationView
 from attention_models.protocol.interventions import Scale
 from attention_models.protocol.request import Failure
 from attention_models.protocol.run_inputs import RunInputs
 from attention_models.protocol.running import ForwardRequest
-from attention_models.protocol.skip import Skip
 from attention_models.protocol.values import SiteRef
 from tests.models import tiny
 from tests.models.asking import ask, opened
@@ -91,7 +91,7 @@ def test_attention_and_rollout_are_of_the_weights_on_screen(story_gpt: Model) ->
 
 
 def test_it_is_of_the_run_with_its_interventions(story_gpt: Model) -> None:
-    edits = (Scale(0.5), Skip("head", SiteRef("decoder", 5), 5))
+    edits = (Scale(0.5), Ablation("head", SiteRef("decoder", 5), 5))
     view = explanations(story_gpt, STORY, target=300, interventions=edits)
     assert view.aim.value == pytest.approx(float(run(story_gpt, STORY, interventions=edits).logits[-1, 300]), abs=1e-6)
     assert np.abs(of(view, "gradient") - of(explanations(story_gpt, STORY, target=300), "gradient")).max() > 1e-3
@@ -123,7 +123,7 @@ def test_where_there_are_none_it_is_said(checkpoint: str, dtype: str, sentence: 
 def test_a_loss_is_no_answer_and_it_leaves_no_gradient_behind(story_gpt: Model) -> None:
     engine = opened("story-gpt")
     ask(engine, ForwardRequest(inputs=RunInputs(STORY), ticket=2))
-    failure = ask(engine, ExplanationRequest(run=2, aim=Aim(measure="loss")))
+    failure = ask(engine, ExplanationRequest(run=2, aim=Metric(measure="loss")))
     assert isinstance(failure, Failure)
     assert "choose one" in failure.sentence
     view = ask(engine, ExplanationRequest(run=2))

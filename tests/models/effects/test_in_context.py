@@ -8,9 +8,9 @@ import torch
 
 from attention_models import open_checkpoint, run, word_in_context
 from attention_models.forward.model import Model
+from attention_models.protocol.ablation import Ablation
 from attention_models.protocol.errors import InputError
 from attention_models.protocol.in_context import InContextRequest, InContextView, place_of_word
-from attention_models.protocol.skip import Skip
 from attention_models.protocol.values import SiteRef
 from attention_models.protocol.work import Cancelled
 from tests.models import tiny
@@ -105,7 +105,7 @@ def test_texts_of_one_token(tiny_model: TinyModel) -> None:
 
 
 def test_interventions_act_on_both_texts(story_gpt: Model) -> None:
-    skip = Skip("attention", SiteRef("decoder", 0))
+    skip = Ablation("attention", SiteRef("decoder", 0))
     plain, edited = (word_in_context(story_gpt, RIVER, MONEY, "bank", interventions=i) for i in ((), (skip,)))
     assert edited.cosine[0] == plain.cosine[0]
     assert abs(edited.cosine[1] - plain.cosine[1]) > 1e-4

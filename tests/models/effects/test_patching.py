@@ -9,11 +9,11 @@ import pytest
 import torch
 
 from attention_models import patch, run
-from attention_models.effects.copies import Copies
+from attention_models.effects.batched_runs import BatchedRuns
 from attention_models.effects.patching import PatchSweep, aligned
 from attention_models.forward.model import Model
 from attention_models.protocol.batch import Batch
-from attention_models.protocol.effects import Aim
+from attention_models.protocol.effects import Metric
 from attention_models.protocol.errors import InputError
 from attention_models.protocol.patching import Patched, PatchRequest, PatchView
 from attention_models.protocol.request import Failure
@@ -35,8 +35,8 @@ def test_the_whole_stream_of_the_other_run_gives_the_other_run(tiny_model: TinyM
     model = tiny_model(kind)
     here = [token.id for token in model.tokenize(tiny.SENTENCE)]
     there = [*here[:3], *here[4:9], here[3], *here[9:]]
-    copies = [Copies.of(model, run(model, ids), ids, None) for ids in (here, there)]
-    sweep = PatchSweep(PatchRequest(run=0, other="", kind="residual", aim=Aim(target=7)), *copies)
+    copies = [BatchedRuns.of(model, run(model, ids), ids, None) for ids in (here, there)]
+    sweep = PatchSweep(PatchRequest(run=0, other="", kind="residual", aim=Metric(target=7)), *copies)
     other = run(model, there).logits
     assert np.abs(other - run(model, here).logits).max() > 10 * ATOL
     for row in range(len(sweep.rows)):
@@ -146,7 +146,7 @@ def test_it_comes_in_moments() -> None:
     view: Any = None
     while view is None or view.done < 1:
         have = 0.0 if view is None else view.done
-        view = ask(engine, PatchRequest(run=2, other=THERE, kind="head", aim=Aim(target=300), have=have))
+        view = ask(engine, PatchRequest(run=2, other=THERE, kind="head", aim=Metric(target=300), have=have))
         assert isinstance(view, PatchView)
     alone = patch(opened("story-gpt").workspace.model, HERE, THERE, "head", target=300)  # type: ignore[arg-type]
     np.testing.assert_array_equal(view.values, alone.values)

@@ -12,17 +12,17 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from attention_models import head_effects, open_checkpoint, run
-from attention_models.effects.aim import aimed, settle, token_of
-from attention_models.effects.copies import Copies
+from attention_models.effects.batched_runs import BatchedRuns
+from attention_models.effects.metric import aimed, resolve, token_of
 from attention_models.effects.sweep import HeadSweep, effects_of
 from attention_models.forward.model import Model
-from attention_models.protocol.effects import Aim, EffectsRequest, EffectsView
+from attention_models.protocol.ablation import Ablation
+from attention_models.protocol.effects import EffectsRequest, EffectsView, Metric
 from attention_models.protocol.errors import InputError
 from attention_models.protocol.interventions import Scale
 from attention_models.protocol.request import Failure
 from attention_models.protocol.run_inputs import RunInputs
 from attention_models.protocol.running import ForwardRequest
-from attention_models.protocol.skip import Skip
 from attention_models.protocol.values import SiteRef
 from attention_models.protocol.work import Cancelled
 from tests.models import tiny
@@ -47,7 +47,7 @@ def test_batched_is_as_one_by_one(tiny_model: TinyModel, kind: str) -> None:
     assert {at.site for at in effects.sites} == {site.ref for site in run(model, text, target=written).sites}
     for at in effects.sites:
         for head, effect in enumerate(at.heads):
-            after = run(model, text, target=written, interventions=[Skip("head", at.site, head)]).logits[-1]
+            after = run(model, text, target=written, interventions=[Ablation("head", at.site, head)]).logits[-1]
             assert effect == pytest.approx(value(after, (7, 9)) - value(before, (7, 9)), abs=ATOL)
 
 
@@ -114,12 +114,12 @@ def test_a_head_that_writes_nothing_matters_nothing(tiny_model: TinyModel) -> No
 
 
 def test_it_is_of_the_run_with_its_interventions(story_gpt: Model) -> None:
-    edits = (Scale(0.5), Skip("mlp", SiteRef("decoder", 2)), Skip("head", SiteRef("decoder", 4), 2, "mean"))
+    edits = (Scale(0.5), Ablation("mlp", SiteRef("decoder", 2)), Ablation("head", SiteRef("decoder", 4), 2, "mean"))
     effects = head_effects(story_gpt, STORY, target=" Tom", interventions=edits)
     tom = token_of(story_gpt, run(story_gpt, "Tom"), " Tom")
     before = run(story_gpt, STORY, interventions=edits).logits[-1, tom]
     assert effects.aim.value == pytest.approx(before, abs=1e-6)
-    after = run(story_gpt, STORY, interventions=[*edits, Skip("head", SiteRef("decoder", 5), 3)]).logits[-1, tom]
+    after = run(story_gpt, STORY, interventions=[*edits, Ablation("head", SiteRef("decoder", 5), 3)]).logits[-1, tom]
     found = effects.of(SiteRef("decoder", 5))
     assert found is not None
     assert found[3] == pytest.approx(after - before, abs=ATOL)
@@ -131,7 +131,7 @@ def test_it_is_of_the_run_with_its_interventions(story_gpt: Model) -> None:
 def test_another_token_asks_for_no_other_pass(story_gpt: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = opened("story-gpt")
     ask(engine, ForwardRequest(inputs=RunInputs(STORY), ticket=2))
-    request = EffectsRequest(run=2, aim=Aim(target=100))
+    request = EffectsRequest(run=2, aim=Metric(target=100))
     seen = []
     view: Any = None
     while view is None or view.done < 1:
@@ -142,8 +142,8 @@ def test_another_token_asks_for_no_other_pass(story_gpt: Model, monkeypatch: pyt
         assert computed == round(64 * view.done)
     assert seen == sorted(seen)
     assert len(seen) > 1
-    monkeypatch.setattr(Copies, "run", None)
-    for aim in (Aim(target=200), Aim(measure="loss"), Aim(measure="difference", target=5, against=6)):
+    monkeypatch.setattr(BatchedRuns, "run", None)
+    for aim in (Metric(target=200), Metric(measure="loss"), Metric(measure="difference", target=5, against=6)):
         other = ask(engine, EffectsRequest(run=2, aim=aim))
         assert isinstance(other, EffectsView)
         assert other.done == 1
@@ -153,9 +153,9 @@ def test_another_token_asks_for_no_other_pass(story_gpt: Model, monkeypatch: pyt
 
 def test_before_and_now_are_said_of_an_edited_run(story_gpt: Model) -> None:
     engine = opened("story-gpt")
-    edits = (Skip("head", SiteRef("decoder", 4), 1),)
+    edits = (Ablation("head", SiteRef("decoder", 4), 1),)
     ask(engine, ForwardRequest(inputs=RunInputs(STORY, interventions=edits), ticket=2))
-    view = ask(engine, EffectsRequest(run=2, aim=Aim(target=" Tom")))
+    view = ask(engine, EffectsRequest(run=2, aim=Metric(target=" Tom")))
     assert isinstance(view, EffectsView)
     assert view.before is not None
     for said, trace in ((view.before, run(story_gpt, STORY)), (view.now, run(story_gpt, STORY, interventions=edits))):
@@ -176,7 +176,7 @@ def test_of_a_batch_the_text_that_is_shown(story_gpt: Model) -> None:
     from attention_models import Batch
 
     batch = Batch.of(texts).showing(1)
-    found = effects_of(story_gpt, traces[1], batch, None, Aim(target=50))
+    found = effects_of(story_gpt, traces[1], batch, None, Metric(target=50))
     alone = head_effects(story_gpt, STORY, target=50)
     for one, other in zip(found.sites, alone.sites, strict=True):
         np.testing.assert_allclose(one.heads, other.heads, atol=ATOL)
@@ -198,7 +198,7 @@ def test_whatever_says_something(checkpoint: str, given: Any, measure: Any) -> N
     effects = head_effects(model, given, measure=measure, position=position, written=written)
     at = effects.sites[-1]
     trace = run(model, given, target=written)
-    changed = run(model, given, target=written, interventions=[Skip("head", at.site, 1)])
+    changed = run(model, given, target=written, interventions=[Ablation("head", at.site, 1)])
     place, target, against = effects.aim.position, effects.aim.target, effects.aim.against
     ids = [target] if against is None else [target, against]
     was, now = (t.logits_at([place])[0].double().numpy() for t in (trace, changed))
@@ -207,7 +207,7 @@ def test_whatever_says_something(checkpoint: str, given: Any, measure: Any) -> N
 
 def test_it_is_called_off_between_blocks(story_gpt: Model) -> None:
     trace = run(story_gpt, STORY)
-    sweep = HeadSweep(Copies.of(story_gpt, trace, STORY, None), settle(story_gpt, trace, Aim()))
+    sweep = HeadSweep(BatchedRuns.of(story_gpt, trace, STORY, None), resolve(story_gpt, trace, Metric()))
     asked: list[float] = []
     told: list[float | None] = []
 
@@ -222,8 +222,10 @@ def test_it_is_called_off_between_blocks(story_gpt: Model) -> None:
     assert 0 < len(told) < 8
     while not sweep.is_whole:  # it goes on where it was
         sweep.advance(lambda: False, silent)
-    whole = sweep.view(EffectsRequest(run=0), settle(story_gpt, trace, Aim()))
-    np.testing.assert_array_equal(whole.sites[2].heads, effects_of(story_gpt, trace, STORY, None, Aim()).sites[2].heads)
+    whole = sweep.view(EffectsRequest(run=0), resolve(story_gpt, trace, Metric()))
+    np.testing.assert_array_equal(
+        whole.sites[2].heads, effects_of(story_gpt, trace, STORY, None, Metric()).sites[2].heads
+    )
 
 
 def test_many_logits_are_not_kept(story_gpt: Model, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,14 +241,14 @@ def test_many_logits_are_not_kept(story_gpt: Model, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     ("checkpoint", "aim", "sentence"),
     [
-        ("story-gpt", Aim(position=99), "There is no position 99: the text has tokens 0 to"),
-        ("story-gpt", Aim(target=10**6), "story-gpt has no answer 1000000: they go from 0 to"),
-        ("story-gpt", Aim(measure="difference", target=4, against=4), "choose another for one of them"),
-        ("story-bert", Aim(measure="loss"), "there is no loss. Choose the logit of one of its answers"),
-        ("recurrent-en-es-bahdanau", Aim(), "is a recurrent model: it has no residual stream to take parts out of"),
+        ("story-gpt", Metric(position=99), "There is no position 99: the text has tokens 0 to"),
+        ("story-gpt", Metric(target=10**6), "story-gpt has no answer 1000000: they go from 0 to"),
+        ("story-gpt", Metric(measure="difference", target=4, against=4), "choose another for one of them"),
+        ("story-bert", Metric(measure="loss"), "there is no loss. Choose the logit of one of its answers"),
+        ("recurrent-en-es-bahdanau", Metric(), "is a recurrent model: it has no residual stream to take parts out of"),
     ],
 )
-def test_what_cannot_be_is_a_sentence(checkpoint: str, aim: Aim, sentence: str) -> None:
+def test_what_cannot_be_is_a_sentence(checkpoint: str, aim: Metric, sentence: str) -> None:
     engine = opened(checkpoint)
     ask(engine, ForwardRequest(inputs=RunInputs("Good morning.", target="Buenos"), ticket=2))
     failure = ask(engine, EffectsRequest(run=2, aim=aim))

@@ -11,20 +11,20 @@ import pytest
 import torch
 
 from attention_models import logit_lens, run
-from attention_models.effects.aim import settle
 from attention_models.effects.attribution import attributed
-from attention_models.effects.copies import Copies
+from attention_models.effects.batched_runs import BatchedRuns
+from attention_models.effects.metric import resolve
 from attention_models.effects.patching import PatchSweep
 from attention_models.effects.sweep import effects_of
 from attention_models.forward.model import Model
 from attention_models.protocol.attribution import AttributionRequest
-from attention_models.protocol.effects import Aim
+from attention_models.protocol.effects import Metric
 from attention_models.protocol.patching import Patched, PatchRequest
 from attention_models.roles.copying import copying_scores
 from tests.models.effects.reference_model import AGAINST, HERE, TARGET, THERE, reference_model
 
 FILE = Path(__file__).with_name("transformer_lens.json")
-AIM = Aim(measure="difference", target=TARGET, against=AGAINST)
+AIM = Metric(measure="difference", target=TARGET, against=AGAINST)
 ATOL = 2e-5  # of differences of about 1
 
 
@@ -49,8 +49,8 @@ def test_heads_that_are_zeroed(model: Model, theirs: dict[str, Any]) -> None:
 
 def test_heads_that_a_logit_is_made_of(model: Model, theirs: dict[str, Any]) -> None:
     trace = run(model, HERE)
-    copies = Copies.of(model, trace, HERE, None)
-    parts = attributed(AttributionRequest(run=0, aim=AIM), copies, settle(model, trace, AIM))
+    copies = BatchedRuns.of(model, trace, HERE, None)
+    parts = attributed(AttributionRequest(run=0, aim=AIM), copies, resolve(model, trace, AIM))
     np.testing.assert_allclose(np.stack([site.heads for site in parts.sites]), theirs["attributed"], atol=ATOL)
 
 
@@ -70,7 +70,7 @@ def test_heads_that_write_what_they_read(model: Model, theirs: dict[str, Any]) -
     ("kind", "name"), [("residual", "resid_pre"), ("mlp", "mlp_out"), ("head", "z"), ("pattern", "pattern")]
 )
 def test_activations_of_another_run(model: Model, theirs: dict[str, Any], kind: Patched, name: str) -> None:
-    copies = [Copies.of(model, run(model, ids), ids, None) for ids in (HERE, THERE)]
+    copies = [BatchedRuns.of(model, run(model, ids), ids, None) for ids in (HERE, THERE)]
     request = PatchRequest(run=0, other="", kind=kind, aim=AIM)
     sweep = PatchSweep(request, *copies)
     while not sweep.is_whole:

@@ -290,7 +290,7 @@ def test_not_enough_memory(gpt: Engine, monkeypatch: pytest.MonkeyPatch, shortag
 def test_not_enough_memory_to_describe(gpt: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """transformers' error is dressed up on its way, as one of the config."""
     forward(gpt, tiny.SENTENCE, ticket=95)
-    monkeypatch.setattr("attention_models.opening.examine.AutoConfig.from_pretrained", out_of_memory)
+    monkeypatch.setattr("attention_models.opening.inspect_checkpoint.AutoConfig.from_pretrained", out_of_memory)
     failure = failure_of(gpt, DescribeRequest(reference="en-es", ticket=96))
     assert "not enough memory to say what this is" in failure.sentence
     assert still_holds(gpt, 95)

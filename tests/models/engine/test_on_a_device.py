@@ -12,7 +12,7 @@ from attention_models import adopt, decode, open_checkpoint, run
 from attention_models.attention import attention, masks, pooling, tiles
 from attention_models.attention import output as mixing
 from attention_models.attention.blocks import BlockSize
-from attention_models.effects import copies
+from attention_models.effects import batched_runs
 from attention_models.engine.engine import Engine
 from attention_models.forward import logits
 from attention_models.forward.recurrent_model import RecurrentModel
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.usefixtures("pretended")
 @pytest.fixture(autouse=True)
 def copies_as_on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """A device runs more copies of a run at once, and a sum over more rows is rounded otherwise."""
-    monkeypatch.setattr(copies, "TOKENS_AT_ONCE_ON_DEVICE", copies.TOKENS_AT_ONCE["cpu"])
+    monkeypatch.setattr(batched_runs, "TOKENS_AT_ONCE_ON_DEVICE", batched_runs.TOKENS_AT_ONCE["cpu"])
 
 
 def check_everything(reference: str | Path, name: str, dtype: str, folder: Path) -> None:

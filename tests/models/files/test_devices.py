@@ -18,7 +18,7 @@ from attention_models.engine.engine import Engine
 from attention_models.files import devices
 from attention_models.forward.model import Model
 from attention_models.forward.trace import Trace
-from attention_models.opening.examination import Examination
+from attention_models.opening.checkpoint_inspector import CheckpointInspector
 from attention_models.opening.open import open_examined
 from attention_models.protocol.atlas import AtlasRequest
 from attention_models.protocol.cell import CellRequest
@@ -212,7 +212,7 @@ def test_a_model_whose_weights_are_kept_aside_answers_the_same(monkeypatch, refe
     plain, spread = Engine(), Engine()
     ask(plain, LoadRequest(ticket=1, reference=reference))
 
-    def opened(examination: Examination, placement: Placement, should_stop: ShouldStop) -> Model:
+    def opened(examination: CheckpointInspector, placement: Placement, should_stop: ShouldStop) -> Model:
         model = open_examined(examination, placement, should_stop)
         accelerate.cpu_offload(model.module, torch.device("cpu"))
         assert all(p.is_meta for p in model.module.parameters())

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from attention_models.opening.examine import examine
+from attention_models.opening.inspect_checkpoint import inspect_checkpoint
 from attention_models.protocol.errors import CheckpointError
 
 
@@ -28,7 +28,7 @@ def ctranslate2() -> bytes:
 
 def test_a_model_of_ctranslate2_is_no_pickle(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match=r"is a model of CTranslate2 \(model\.bin\)") as caught:
-        examine(folder_with(tmp_path, "model.bin", ctranslate2()))
+        inspect_checkpoint(folder_with(tmp_path, "model.bin", ctranslate2()))
     assert "pickle" not in str(caught.value)
 
 
@@ -36,19 +36,19 @@ def test_a_model_of_ctranslate2_is_no_pickle(tmp_path: Path) -> None:
 def test_a_pickle_is_called_one(tmp_path: Path, old: bool) -> None:
     torch.save({"a": torch.zeros(1)}, tmp_path / "pytorch_model.bin", _use_new_zipfile_serialization=not old)
     with pytest.raises(CheckpointError, match=r"only as a pickle \(pytorch_model\.bin\)"):
-        examine(folder_with(tmp_path, "pytorch_model.bin", (tmp_path / "pytorch_model.bin").read_bytes()))
+        inspect_checkpoint(folder_with(tmp_path, "pytorch_model.bin", (tmp_path / "pytorch_model.bin").read_bytes()))
     with pytest.raises(CheckpointError, match="only as a pickle"):
-        examine(folder_with(tmp_path, "pytorch_model.bin", pickle.dumps({})))
+        inspect_checkpoint(folder_with(tmp_path, "pytorch_model.bin", pickle.dumps({})))
 
 
 def test_what_is_neither_is_not_called_a_pickle(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match=r"model\.bin, which is no format that is read here"):
-        examine(folder_with(tmp_path, "model.bin", b"whatever it is"))
+        inspect_checkpoint(folder_with(tmp_path, "model.bin", b"whatever it is"))
 
 
 def test_a_config_without_a_model_type(tmp_path: Path) -> None:
     header = json.dumps({}).encode()
     content = struct.pack("<Q", len(header)) + header
     with pytest.raises(CheckpointError, match=r"config\.json names no model type") as caught:
-        examine(folder_with(tmp_path, "model.safetensors", content, {"hidden_size": 4}))
+        inspect_checkpoint(folder_with(tmp_path, "model.safetensors", content, {"hidden_size": 4}))
     assert "None" not in str(caught.value)

@@ -7,12 +7,13 @@ import pytest
 import torch
 
 from attention_models import adopt, open_checkpoint, run
-from attention_models.flow.again import Again
 from attention_models.flow.block import answer
+from attention_models.flow.block_rerun import BlockRerun
 from attention_models.flow.model import answer as flow_answer
 from attention_models.forward.context import Context, Workspace
 from attention_models.forward.current_run import CurrentRun
 from attention_models.forward.model import Model
+from attention_models.protocol.ablation import Ablation
 from attention_models.protocol.batch import Batch
 from attention_models.protocol.cell import CellRequest
 from attention_models.protocol.flow import (
@@ -27,7 +28,6 @@ from attention_models.protocol.flow import (
 )
 from attention_models.protocol.interventions import Intervention, Mask, Positions, Scale
 from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.skip import Skip
 from attention_models.protocol.values import SiteRef
 from attention_models.protocol.work import Cancelled, never
 from attention_models.views.cell import cell_view
@@ -44,12 +44,12 @@ CHANGES: list[tuple[str, tuple[Intervention, ...]]] = [
     ("t5", (Positions("off"),)),
     ("albert", (Scale(0.1, site=SiteRef("encoder", 1)),)),  # no other layer, though they share a module
     ("marian", (Scale(0.1, site=SiteRef("cross", 1)), Mask("window", window=2))),
-    ("story-gpt", (Skip("mlp", SiteRef("decoder", 1)),)),
-    ("story-gpt", (Skip("norm2", SiteRef("decoder", 1)),)),
-    ("albert", (Skip("attention", SiteRef("encoder", 1)),)),
-    ("gemma2", (Skip("norm2", SiteRef("decoder", 1)), Skip("mlp", SiteRef("decoder", 1)))),
-    ("bert", (Skip("norm1", SiteRef("encoder", 1)),)),
-    ("gpt_oss", (Skip("mlp", SiteRef("decoder", 1)),)),
+    ("story-gpt", (Ablation("mlp", SiteRef("decoder", 1)),)),
+    ("story-gpt", (Ablation("norm2", SiteRef("decoder", 1)),)),
+    ("albert", (Ablation("attention", SiteRef("encoder", 1)),)),
+    ("gemma2", (Ablation("norm2", SiteRef("decoder", 1)), Ablation("mlp", SiteRef("decoder", 1)))),
+    ("bert", (Ablation("norm1", SiteRef("encoder", 1)),)),
+    ("gpt_oss", (Ablation("mlp", SiteRef("decoder", 1)),)),
 ]
 
 
@@ -79,9 +79,9 @@ def test_a_changed_run_is_read_as_it_was_changed(model_of, name, changes):
             assert_adds_up(view)
             close(view.after, stream[layer + 1][4].numpy())
             _compare_weights(view, trace)
-            _compare_parts(view, [item for item in changes if isinstance(item, Skip)], layer)
+            _compare_parts(view, [item for item in changes if isinstance(item, Ablation)], layer)
             for skip in changes:
-                if isinstance(skip, Skip) and skip.norm is None and skip.site.layer == layer:
+                if isinstance(skip, Ablation) and skip.norm is None and skip.site.layer == layer:
                     part = "feed_forward" if skip.part == "mlp" else skip.part
                     (written,) = (one for one in stack.blocks[layer].written if one.part == part)
                     assert written.off
@@ -94,7 +94,7 @@ def _compare_weights(view: BlockView, trace) -> None:
             close(box.weights, np.stack([trace.weights(box.site, head, [4])[0] for head in range(box.heads)]))
 
 
-def _compare_parts(view: BlockView, skips: list[Skip], layer: int) -> None:
+def _compare_parts(view: BlockView, skips: list[Ablation], layer: int) -> None:
     off = {skip.part for skip in skips if skip.site.layer == layer}
     norms = [box for box in view.boxes if isinstance(box, NormBox)]
     assert {f"norm{i}" for i, box in enumerate(norms, 1) if box.off} == {part for part in off if "norm" in part}
@@ -206,7 +206,7 @@ def test_one_block_of_a_long_text_is_held(story_gpt):
     layers = range(story_gpt.info.stacks[0].layers)
     for layer in layers:
         answer(request("decoder", layer, 5), context)
-    kept = context.run(1).kept.get(Again)
+    kept = context.run(1).kept.get(BlockRerun)
     assert kept is not None
     assert kept.layer == max(layers)
     held = {t.untyped_storage().data_ptr(): t for t in _tensors() if t.shape[-2:] == (400, 1024)}

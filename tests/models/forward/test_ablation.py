@@ -14,8 +14,8 @@ from attention_models import open_checkpoint, run
 from attention_models.decoding.cached_run import CachedRun, start_run
 from attention_models.forward.mean_texts import mean_inputs, mean_sentences
 from attention_models.forward.model import Model
+from attention_models.protocol.ablation import Ablation, Fill
 from attention_models.protocol.errors import InputError
-from attention_models.protocol.skip import Fill, Skip
 from attention_models.protocol.values import SiteRef
 from tests.models import tiny
 from tests.models.eager import target_for
@@ -57,7 +57,7 @@ def said(model: Model, theirs: Any) -> np.ndarray:
     return given[0].numpy()
 
 
-def ours(model: Model, *skips: Skip) -> np.ndarray:
+def ours(model: Model, *skips: Ablation) -> np.ndarray:
     trace = run(model, tiny.SENTENCE, target=target_for(model), interventions=skips)
     if trace.has_logits:
         return trace.logits
@@ -65,7 +65,7 @@ def ours(model: Model, *skips: Skip) -> np.ndarray:
     return trace.last_hidden.numpy()
 
 
-def assert_same(model: Model, expected: np.ndarray, *skips: Skip) -> None:
+def assert_same(model: Model, expected: np.ndarray, *skips: Ablation) -> None:
     size = max(1.0, float(np.abs(expected).max()))
     found = ours(model, *skips)
     assert np.abs(found - expected).max() / size < ATOL
@@ -82,7 +82,7 @@ def slice_of(model: Model, head: int) -> slice:
 def test_a_head_that_is_off_is_a_slice_of_zeros_before_w_o(tiny_model: TinyModel, kind: str) -> None:
     model, here = tiny_model(kind), slice_of(tiny_model(kind), 1)
     theirs = reads(tiny.eager(model), MATRICES[kind][0], lambda read: read[..., here].zero_())  # type: ignore[arg-type]
-    assert_same(model, said(model, theirs), Skip("head", SiteRef(model.info.predicting_stack, LAYER), 1))
+    assert_same(model, said(model, theirs), Ablation("head", SiteRef(model.info.predicting_stack, LAYER), 1))
 
 
 @pytest.mark.parametrize("kind", MATRICES)
@@ -95,7 +95,7 @@ def test_a_neuron_that_is_off_is_a_zero_before_the_last_matrix(tiny_model: TinyM
         read[..., list(neurons)] = 0.0
 
     theirs = reads(tiny.eager(model), MATRICES[kind][1], edit)
-    assert_same(model, said(model, theirs), *(Skip("neuron", ref, neuron) for neuron in neurons))
+    assert_same(model, said(model, theirs), *(Ablation("neuron", ref, neuron) for neuron in neurons))
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "llama", "gemma2", "bert", "t5"])
@@ -110,7 +110,7 @@ def test_what_is_held_at_a_position_is_everywhere_as_there(tiny_model: TinyModel
         read[..., 3] = read[:, 2:3, 3].clone()
 
     theirs = reads(reads(tiny.eager(model), w_o, pin_head), last, pin_neuron)
-    skips = Skip("head", ref, 1, "position", 2), Skip("neuron", ref, 3, "position", 2)
+    skips = Ablation("head", ref, 1, "position", 2), Ablation("neuron", ref, 3, "position", 2)
     assert_same(model, said(model, theirs), *skips)
 
     def pin_all(_module: nn.Module, _args: Any, out: Tensor) -> Tensor:
@@ -120,7 +120,7 @@ def test_what_is_held_at_a_position_is_everywhere_as_there(tiny_model: TinyModel
     if kind == "gemma2":  # what is written is normalised, each position by itself
         last = "model.layers.1.post_feedforward_layernorm"
     whole.get_submodule(last).register_forward_hook(pin_all)
-    assert_same(model, said(model, whole), Skip("mlp", ref, None, "position", 2))
+    assert_same(model, said(model, whole), Ablation("mlp", ref, None, "position", 2))
 
 
 @pytest.mark.short("llama", "t5")
@@ -151,10 +151,10 @@ def test_what_is_held_at_its_mean_gives_the_mean_over_our_sentences(tiny_model: 
         read[..., 3] = neuron
 
     changed = reads(reads(tiny.eager(model), w_o, mean_head), last, mean_neuron)
-    assert_same(model, said(model, changed), Skip("head", ref, 1, "mean"), Skip("neuron", ref, 3, "mean"))
+    assert_same(model, said(model, changed), Ablation("head", ref, 1, "mean"), Ablation("neuron", ref, 3, "mean"))
     whole: Any = tiny.eager(model)
     whole.get_submodule(last).register_forward_hook(lambda _m, _a, out: write.expand_as(out))
-    assert_same(model, said(model, whole), Skip("mlp", ref, fill="mean"))
+    assert_same(model, said(model, whole), Ablation("mlp", ref, fill="mean"))
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "bert", "t5"])
@@ -162,11 +162,13 @@ def test_a_layer_that_is_off_is_all_of_its_sublayers(tiny_model: TinyModel, kind
     model = tiny_model(kind)
     ref = SiteRef(model.info.predicting_stack, LAYER)
     parts = ("attention", "mlp", *(("cross",) if model.seq2seq else ()))
-    one_by_one = ours(model, *(Skip(part, ref) for part in parts))
-    np.testing.assert_array_equal(ours(model, Skip("layer", ref)), one_by_one)
-    kept = ours(model, Skip("layer", ref), Skip("mlp", ref, fill="mean"))
+    one_by_one = ours(model, *(Ablation(part, ref) for part in parts))
+    np.testing.assert_array_equal(ours(model, Ablation("layer", ref)), one_by_one)
+    kept = ours(model, Ablation("layer", ref), Ablation("mlp", ref, fill="mean"))
     without = [part for part in parts if part != "mlp"]
-    np.testing.assert_array_equal(kept, ours(model, *(Skip(p, ref) for p in without), Skip("mlp", ref, fill="mean")))
+    np.testing.assert_array_equal(
+        kept, ours(model, *(Ablation(p, ref) for p in without), Ablation("mlp", ref, fill="mean"))
+    )
 
 
 def test_all_heads_that_are_off_leave_the_bias_of_w_o(story_gpt: Model) -> None:
@@ -174,14 +176,18 @@ def test_all_heads_that_are_off_leave_the_bias_of_w_o(story_gpt: Model) -> None:
     with torch.no_grad():
         theirs.transformer.h[3].attn.c_proj.weight.fill_(0.0)
     ref = SiteRef("decoder", 3)
-    assert_same(story_gpt, said(story_gpt, theirs), *(Skip("head", ref, head) for head in range(8)))
+    assert_same(story_gpt, said(story_gpt, theirs), *(Ablation("head", ref, head) for head in range(8)))
 
 
 def test_ablating_nothing_changes_no_bit(story_gpt: Model) -> None:
     ref = SiteRef("decoder", 3)
-    on = [Skip("head", ref, 1, on=True), Skip("neuron", ref, 5, "mean", on=True), Skip("layer", ref, on=True)]
+    on = [
+        Ablation("head", ref, 1, on=True),
+        Ablation("neuron", ref, 5, "mean", on=True),
+        Ablation("layer", ref, on=True),
+    ]
     np.testing.assert_array_equal(ours(story_gpt, *on), ours(story_gpt))
-    run(story_gpt, tiny.SENTENCE, interventions=[Skip("head", ref, 1, "mean")])  # means are measured
+    run(story_gpt, tiny.SENTENCE, interventions=[Ablation("head", ref, 1, "mean")])  # means are measured
     np.testing.assert_array_equal(ours(story_gpt), ours(story_gpt, *on))
 
 
@@ -189,22 +195,25 @@ def test_cross_attention_has_heads_of_its_own(tiny_model: TinyModel) -> None:
     model, here = tiny_model("marian"), slice_of(tiny_model("marian"), 0)
     name = "model.decoder.layers.1.encoder_attn.out_proj"
     theirs = reads(tiny.eager(model), name, lambda read: read[..., here].zero_())  # type: ignore[arg-type]
-    assert_same(model, said(model, theirs), Skip("head", SiteRef("cross", LAYER), 0))
+    assert_same(model, said(model, theirs), Ablation("head", SiteRef("cross", LAYER), 0))
 
 
 def test_of_shared_keys_one_query_head_is_off(tiny_model: TinyModel) -> None:
     model = tiny_model("llama")
     site = run(model, tiny.SENTENCE).sites[LAYER]
     assert site.key_heads < site.heads
-    one, other = (ours(model, Skip("head", site.ref, head)) for head in (0, 1))
+    one, other = (ours(model, Ablation("head", site.ref, head)) for head in (0, 1))
     assert np.abs(one - other).max() > 1e-4
 
 
 @pytest.mark.parametrize("fill", ["zero", "mean", "position"])
 def test_what_is_written_step_by_step_is_what_a_whole_pass_says(story_gpt: Model, fill: Fill) -> None:
     at = 1 if fill == "position" else None
-    skips = [Skip("head", SiteRef("decoder", 2), 3, fill, at), Skip("neuron", SiteRef("decoder", 1), 7, fill, at)]
-    skips.append(Skip("mlp", SiteRef("decoder", 4), None, fill, at))
+    skips = [
+        Ablation("head", SiteRef("decoder", 2), 3, fill, at),
+        Ablation("neuron", SiteRef("decoder", 1), 7, fill, at),
+    ]
+    skips.append(Ablation("mlp", SiteRef("decoder", 4), None, fill, at))
     writing = start_run(story_gpt, story_gpt.encode(tiny.SENTENCE), skips)
     assert isinstance(writing, CachedRun)
     assert (writing.prevents_caching is not None) == (fill == "position")
@@ -216,7 +225,7 @@ def test_what_is_written_step_by_step_is_what_a_whole_pass_says(story_gpt: Model
 
 
 def test_of_a_batch_each_text_is_as_alone(story_gpt: Model) -> None:
-    skips = [Skip("head", SiteRef("decoder", 2), 3), Skip("mlp", SiteRef("decoder", 1), None, "position", 0)]
+    skips = [Ablation("head", SiteRef("decoder", 2), 3), Ablation("mlp", SiteRef("decoder", 1), None, "position", 0)]
     texts = ["Tom and Anna went to the park.", "The cat"]
     for trace, text in zip(run(story_gpt, texts, interventions=skips), texts, strict=True):
         alone = run(story_gpt, text, interventions=skips).logits
@@ -226,32 +235,34 @@ def test_of_a_batch_each_text_is_as_alone(story_gpt: Model) -> None:
 @pytest.mark.parametrize(
     ("skip", "sentence"),
     [
-        (Skip("head", SiteRef("decoder", 2), 8), "there are only heads 0 to 7"),
-        (Skip("head", SiteRef("decoder", 8), 0), "this model has no such layer"),
-        (Skip("head", SiteRef("cross", 0), 0), "this model has no such layer"),
-        (Skip("neuron", SiteRef("decoder", 2), 99999), "there are only neurons 0 to 1,023"),
-        (Skip("head", SiteRef("decoder", 2), 3, "position", 500), "there are only positions 0 to "),
-        (Skip("mlp", SiteRef("decoder", 2), None, "position", 500), "there are only positions 0 to "),
+        (Ablation("head", SiteRef("decoder", 2), 8), "there are only heads 0 to 7"),
+        (Ablation("head", SiteRef("decoder", 8), 0), "this model has no such layer"),
+        (Ablation("head", SiteRef("cross", 0), 0), "this model has no such layer"),
+        (Ablation("neuron", SiteRef("decoder", 2), 99999), "there are only neurons 0 to 1,023"),
+        (Ablation("head", SiteRef("decoder", 2), 3, "position", 500), "there are only positions 0 to "),
+        (Ablation("mlp", SiteRef("decoder", 2), None, "position", 500), "there are only positions 0 to "),
     ],
 )
-def test_what_is_not_there_is_a_sentence(story_gpt: Model, skip: Skip, sentence: str) -> None:
+def test_what_is_not_there_is_a_sentence(story_gpt: Model, skip: Ablation, sentence: str) -> None:
     with pytest.raises((ValueError, InputError), match=sentence):
         run(story_gpt, "Tom", interventions=[skip])
 
 
 def test_experts_have_no_neurons_of_one_network(tiny_model: TinyModel) -> None:
     with pytest.raises(InputError, match="no single matrix of this block"):
-        run(tiny_model("gpt_oss"), tiny.SENTENCE, interventions=[Skip("neuron", SiteRef("decoder", 1), 0)])
+        run(tiny_model("gpt_oss"), tiny.SENTENCE, interventions=[Ablation("neuron", SiteRef("decoder", 1), 0)])
 
 
 def test_of_a_family_that_shows_only_weights_no_head_is_reached(tiny_model: TinyModel) -> None:
     model = tiny_model("bloom")
     with pytest.raises(ValueError, match="So masks, scales and single heads cannot be changed"):
-        run(model, tiny.SENTENCE, interventions=[Skip("head", SiteRef("decoder", 1), 0)])
+        run(model, tiny.SENTENCE, interventions=[Ablation("head", SiteRef("decoder", 1), 0)])
     theirs: Any = tiny.eager(model)
     name = next(n for n, m in theirs.named_modules() if n.endswith("1.mlp.dense_4h_to_h") and isinstance(m, nn.Linear))
     theirs = reads(theirs, name, lambda read: read[..., 5].zero_())  # type: ignore[arg-type]
-    np.testing.assert_allclose(ours(model, Skip("neuron", SiteRef("decoder", 1), 5)), said(model, theirs), atol=ATOL)
+    np.testing.assert_allclose(
+        ours(model, Ablation("neuron", SiteRef("decoder", 1), 5)), said(model, theirs), atol=ATOL
+    )
 
 
 def test_a_vision_models_head() -> None:
@@ -260,11 +271,11 @@ def test_a_vision_models_head() -> None:
     size = run(model, "sample:fish-1").sites[0].head_dim
     name = "vit.layers.2.attention.o_proj"
     reads(theirs, name, lambda read: read[..., size : 2 * size].zero_())  # type: ignore[arg-type]
-    trace = run(model, "sample:fish-1", interventions=[Skip("head", SiteRef("encoder", 2), 1)])
+    trace = run(model, "sample:fish-1", interventions=[Ablation("head", SiteRef("encoder", 2), 1)])
     with torch.no_grad():
         out = theirs(**model.encode("sample:fish-1").inputs)
     np.testing.assert_allclose(trace.logits[0], out.logits[0].numpy(), atol=ATOL)
-    run(model, "sample:fish-1", interventions=[Skip("head", SiteRef("encoder", 2), 1, "mean")])
+    run(model, "sample:fish-1", interventions=[Ablation("head", SiteRef("encoder", 2), 1, "mean")])
 
 
 def test_means_are_of_sentences_that_each_have_a_translation(story_gpt: Model, en_es: Model) -> None:
@@ -281,10 +292,10 @@ def test_a_layer_alone_is_of_the_stack_that_predicts(tiny_model: TinyModel, kind
     stack = model.info.predicting_stack
     target = target_for(model)
     by_name, by_number = (
-        run(model, tiny.SENTENCE, target=target, interventions=[Skip("head", site, 2)]).logits
+        run(model, tiny.SENTENCE, target=target, interventions=[Ablation("head", site, 2)]).logits
         for site in (SiteRef(stack, LAYER), SiteRef("", LAYER))
     )
     np.testing.assert_array_equal(by_name, by_number)
     assert np.abs(by_name - run(model, tiny.SENTENCE, target=target).logits).max() > 100 * ATOL
     with pytest.raises(ValueError, match="this model has no such layer"):
-        run(model, tiny.SENTENCE, target=target, interventions=[Skip("head", SiteRef("", 9), 2)])
+        run(model, tiny.SENTENCE, target=target, interventions=[Ablation("head", SiteRef("", 9), 2)])

@@ -16,10 +16,10 @@ from attention_models.effects.lens import lens_view
 from attention_models.engine.engine import Engine
 from attention_models.forward.run import run
 from attention_models.lessons import effect_facts, reading
+from attention_models.protocol.adversarial_attention import AdversarialAttentionRequest, AdversarialAttentionView
 from attention_models.protocol.facts import KINDS, Fact, FactsRequest, FactsView
 from attention_models.protocol.interventions import Mask
 from attention_models.protocol.named_tokens import Named
-from attention_models.protocol.other_weights import OtherWeightsRequest, OtherWeightsView
 from attention_models.protocol.request import Failure
 from attention_models.protocol.run_inputs import RunInputs
 from attention_models.protocol.running import ForwardRequest, Ran
@@ -246,8 +246,8 @@ def test_every_kind_is_computed_by_name(engine: Engine) -> None:
 
 def test_other_weights_are_searched_once_for_all_figures_and_for_the_panel(engine: Engine) -> None:
     apart, moved = value(engine, kind="weights apart", **CELL), value(engine, kind="answer apart", **CELL)
-    view = ask(engine, OtherWeightsRequest(run=2, ticket=4, site=SITE, head=5, position=TO))
-    assert isinstance(view, OtherWeightsView), view
+    view = ask(engine, AdversarialAttentionRequest(run=2, ticket=4, site=SITE, head=5, position=TO))
+    assert isinstance(view, AdversarialAttentionView), view
     assert view.done == 1  # nothing was left to search
     assert (apart, moved) == (float(view.same.divergence[0]) / math.log(2), float(view.same.distance))
     # Jensen and Shannon's divergence of the weights that were found from the model's own

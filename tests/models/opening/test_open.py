@@ -18,7 +18,7 @@ from attention_models import open_checkpoint, run
 from attention_models.engine.engine import Engine
 from attention_models.files.catalogue import SHIPPED, WEIGHTS
 from attention_models.files.sample_pictures import default_picture
-from attention_models.opening import examine as examining
+from attention_models.opening import inspect_checkpoint as examining
 from attention_models.opening import open as checkpoints
 from attention_models.opening.open import describe
 from attention_models.protocol.errors import CheckpointError

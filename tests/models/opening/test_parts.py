@@ -12,7 +12,7 @@ import transformers
 
 from attention_models import open_checkpoint, run
 from attention_models.files.text_parts import whole_of
-from attention_models.opening import examined
+from attention_models.opening import inspection
 from attention_models.protocol.errors import CheckpointError
 from tests.models import tiny, tiny_vision
 
@@ -119,7 +119,7 @@ def test_a_folder_of_this_very_name_comes_first(tmp_path: Path) -> None:
 def test_a_part_that_no_class_opens_is_said_to_be_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is wrong with its numbers, and another copy would be no different."""
     folder = save_text_model(tmp_path / "siglip")
-    monkeypatch.setattr(examined, "auto_class", lambda info, config: (None, {}))
+    monkeypatch.setattr(inspection, "auto_class", lambda info, config: (None, {}))
     with pytest.raises(CheckpointError, match=r"opens only as a whole\. Open the whole model\.") as refused:
         open_checkpoint(folder)
     assert "siglip_text_model" in str(refused.value)

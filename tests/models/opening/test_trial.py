@@ -29,7 +29,7 @@ from attention_models.files.helper_process import HelperProcess, Limits
 from attention_models.files.helper_work import TRY_CHECKPOINTS
 from attention_models.opening import trial_process
 from attention_models.opening.building import called_off_by
-from attention_models.opening.examination import Examination
+from attention_models.opening.checkpoint_inspector import CheckpointInspector
 from attention_models.opening.open import open_examined
 from attention_models.opening.trial import TrialRequest, judge
 from attention_models.opening.trial_helper import start_for
@@ -204,14 +204,14 @@ def test_building_and_filling_a_model_are_called_off(tiny_folder: TinyFolder) ->
         return False
 
     folder = str(tiny_folder("llama"))
-    open_examined(Examination(folder), DEFAULT_PLACEMENT, counting)
+    open_examined(CheckpointInspector(folder), DEFAULT_PLACEMENT, counting)
     every, tensors = polls, 3 * 9 + 3
     assert every > 3 * tensors  # the skeleton, its parameters, and the first run
     for stops_at in range(1, every, every // 12):
         polls = 0
         with pytest.raises(Cancelled):
-            open_examined(Examination(folder), DEFAULT_PLACEMENT, lambda: counting() or polls >= stops_at)  # noqa: B023
-    open_examined(Examination(folder), DEFAULT_PLACEMENT)
+            open_examined(CheckpointInspector(folder), DEFAULT_PLACEMENT, lambda: counting() or polls >= stops_at)  # noqa: B023
+    open_examined(CheckpointInspector(folder), DEFAULT_PLACEMENT)
 
 
 def test_other_threads_are_not_called_off() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from attention_models import open_checkpoint, run
 from attention_models.engine.engine import Engine
-from attention_models.opening.examine import examine
+from attention_models.opening.inspect_checkpoint import inspect_checkpoint
 from attention_models.protocol.errors import CheckpointError
 from tests.models.opening.damage import NAME, change_config, plant_bomb
 from tests.models.opening.refusal import assert_refused
@@ -50,7 +50,7 @@ def test_code_beside_a_tokenizer_is_never_run(folder: Path, tmp_path: Path) -> N
 @pytest.mark.parametrize("name", ["attn_implementation", "_attn_implementation", "experts_implementation"])
 def test_kernels_that_a_config_names_are_never_fetched(folder: Path, name: str) -> None:
     change_config(folder, **{name: "someone/kernel"})
-    config = examine(str(folder)).config
+    config = inspect_checkpoint(str(folder)).config
     assert "someone/kernel" not in (config._attn_implementation, config._experts_implementation)
     open_checkpoint(folder)
 

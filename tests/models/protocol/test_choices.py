@@ -8,10 +8,10 @@ import pytest
 
 from attention_models import open_checkpoint, patch, run, which_heads
 from attention_models.forward.model import Model
-from attention_models.protocol.effects import Aim
+from attention_models.protocol.adversarial_attention import AdversarialAttentionRequest
+from attention_models.protocol.effects import Metric
 from attention_models.protocol.errors import CheckpointError, InputError
 from attention_models.protocol.interventions import Scale
-from attention_models.protocol.other_weights import OtherWeightsRequest
 from attention_models.protocol.patching import PatchRequest
 from attention_models.protocol.values import SiteRef
 
@@ -19,7 +19,7 @@ from attention_models.protocol.values import SiteRef
 @pytest.mark.parametrize(
     ("kind", "values", "sentence"),
     [
-        (Aim, {"measure": "logits"}, "There is no measure “logits”: there are logit, difference and loss."),
+        (Metric, {"measure": "logits"}, "There is no measure “logits”: there are logit, difference and loss."),
         (
             PatchRequest,
             {"run": 0, "other": "", "kind": "stream"},
@@ -31,7 +31,7 @@ from attention_models.protocol.values import SiteRef
             "There is no way to align tokens “left”: there are same, start, end and tokens.",
         ),
         (
-            OtherWeightsRequest,
+            AdversarialAttentionRequest,
             {"run": 0, "site": SiteRef("decoder", 0), "head": 0, "scope": "model"},
             "There is no scope “model”: there are head, layer and stack.",
         ),
@@ -52,7 +52,7 @@ def test_patching_by_a_kind_that_there_is_not(story_gpt: Model) -> None:
     [
         (Scale(0.5), r"Interventions are given as a list, as in \[Scale\(0.5\)\], not as a Scale."),
         ("0.5", "not as a str"),
-        ([("scale", 0.5)], "An intervention is a Scale, Mask, Positions, Adapter or Skip, not a tuple."),
+        ([("scale", 0.5)], "An intervention is a Scale, Mask, Positions, Adapter or Ablation, not a tuple."),
     ],
 )
 def test_what_is_no_list_of_interventions(story_gpt: Model, given: Any, sentence: str) -> None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import attention_models as models
 from attention_models.forward.model import Model
+from attention_models.protocol.ablation import Ablation, head_skip, parse_skip
 from attention_models.protocol.cell import CellRequest
 from attention_models.protocol.interventions import (
     Intervention,
@@ -31,7 +32,6 @@ from attention_models.protocol.interventions import (
     precedence,
     same_slot,
 )
-from attention_models.protocol.skip import Skip, head_skip, parse_skip
 from attention_models.protocol.values import MOST, Site, SiteRef
 from attention_models.views.cell import cell_view
 from tests.models.tiny import SENTENCE, eager
@@ -372,16 +372,16 @@ def test_a_mask_as_it_is_written(text, mask):
 @pytest.mark.parametrize(
     ("text", "skip"),
     [
-        ("5.mlp", Skip("mlp", SiteRef("", 5))),
-        ("5.attention", Skip("attention", SiteRef("", 5))),
-        ("encoder.2.mlp", Skip("mlp", SiteRef("encoder", 2))),
-        ("decoder.0.cross", Skip("cross", SiteRef("decoder", 0))),
-        ("5.norm1", Skip("norm1", SiteRef("", 5))),
-        ("5.head3", Skip("head", SiteRef("", 5), 3)),
-        ("cross.2.head0:mean", Skip("head", SiteRef("cross", 2), 0, "mean")),
-        ("encoder.2.neuron17:4", Skip("neuron", SiteRef("encoder", 2), 17, "position", 4)),
-        ("5.layer", Skip("layer", SiteRef("", 5))),
-        ("5.mlp:zero", Skip("mlp", SiteRef("", 5))),
+        ("5.mlp", Ablation("mlp", SiteRef("", 5))),
+        ("5.attention", Ablation("attention", SiteRef("", 5))),
+        ("encoder.2.mlp", Ablation("mlp", SiteRef("encoder", 2))),
+        ("decoder.0.cross", Ablation("cross", SiteRef("decoder", 0))),
+        ("5.norm1", Ablation("norm1", SiteRef("", 5))),
+        ("5.head3", Ablation("head", SiteRef("", 5), 3)),
+        ("cross.2.head0:mean", Ablation("head", SiteRef("cross", 2), 0, "mean")),
+        ("encoder.2.neuron17:4", Ablation("neuron", SiteRef("encoder", 2), 17, "position", 4)),
+        ("5.layer", Ablation("layer", SiteRef("", 5))),
+        ("5.mlp:zero", Ablation("mlp", SiteRef("", 5))),
     ],
 )
 def test_a_part_of_a_block_as_it_is_written(text, skip):
@@ -415,20 +415,20 @@ def test_what_names_no_part_of_a_block_is_a_sentence(text, sentence):
 
 
 def test_a_block_may_be_named_in_several_ways():
-    named: Any = Skip
-    whole = Skip("mlp", SiteRef("decoder", 2))
+    named: Any = Ablation
+    whole = Ablation("mlp", SiteRef("decoder", 2))
     assert named("mlp", ("decoder", 2)) == named("mlp", DECODER) == whole
-    assert named("mlp", 2) == Skip("mlp", SiteRef("", 2)) != whole
+    assert named("mlp", 2) == Ablation("mlp", SiteRef("", 2)) != whole
     assert named("mlp", 2).of_stack("decoder") == whole == whole.of_stack("encoder")
 
 
 def test_which_heads_are_replaced():
     skips = [
-        Skip("attention", SiteRef("", 1)),
-        Skip("cross", SiteRef("decoder", 2)),
-        Skip("mlp", DECODER.ref),
-        Skip("layer", SiteRef("decoder", 3)),
-        Skip("head", SiteRef("cross", 0), 1, fill="mean"),
+        Ablation("attention", SiteRef("", 1)),
+        Ablation("cross", SiteRef("decoder", 2)),
+        Ablation("mlp", DECODER.ref),
+        Ablation("layer", SiteRef("decoder", 3)),
+        Ablation("head", SiteRef("cross", 0), 1, fill="mean"),
     ]
     off = [
         (stack, layer, head)
@@ -439,7 +439,7 @@ def test_which_heads_are_replaced():
     ]
     whole = [("decoder", 1), ("decoder", 3), ("cross", 2), ("cross", 3)]
     assert sorted(off) == sorted([("cross", 0, 1), *((*at, head) for at in whole for head in range(2))])
-    on = Skip("attention", SiteRef("decoder", 1), on=True)
+    on = Ablation("attention", SiteRef("decoder", 1), on=True)
     assert head_skip([on], SiteRef("decoder", 1), 0, "decoder") is None
 
 
@@ -455,10 +455,10 @@ def test_which_heads_are_replaced():
         (loose("painted", cells=((0, 0), (1, 0))), "2 painted cells, everywhere"),
         (Positions("off"), "positions off"),
         (Positions("shift", by=4), "positions from 4"),
-        (Skip("mlp", SiteRef("decoder", 5)), "feed-forward network off, decoder layer 5"),
-        (Skip("cross", SiteRef("decoder", 0)), "cross-attention off, decoder layer 0"),
-        (Skip("norm2", SiteRef("encoder", 1)), "gain of norm 2 off, encoder layer 1"),
-        (Skip("attention", SiteRef("", 3)), "attention off, layer 3"),
+        (Ablation("mlp", SiteRef("decoder", 5)), "feed-forward network off, decoder layer 5"),
+        (Ablation("cross", SiteRef("decoder", 0)), "cross-attention off, decoder layer 0"),
+        (Ablation("norm2", SiteRef("encoder", 1)), "gain of norm 2 off, encoder layer 1"),
+        (Ablation("attention", SiteRef("", 3)), "attention off, layer 3"),
     ],
 )
 def test_each_says_what_it_does(item, words):
@@ -475,15 +475,15 @@ def test_a_slot_is_a_knob_in_a_scope():
     assert not same_slot(loose("none"), loose("painted", cells=((0, 0),)))
     assert same_slot(loose("painted", cells=((0, 0),)), loose("painted", cells=((1, 0),)))
     assert same_slot(Positions("off"), Positions("shift", by=3))
-    assert same_slot(Skip("mlp", layer), Skip("mlp", layer, on=True))
-    assert not same_slot(Skip("mlp", layer), Skip("attention", layer))
-    assert not same_slot(Skip("mlp", layer), Skip("mlp", SiteRef("decoder", 2)))
+    assert same_slot(Ablation("mlp", layer), Ablation("mlp", layer, on=True))
+    assert not same_slot(Ablation("mlp", layer), Ablation("attention", layer))
+    assert not same_slot(Ablation("mlp", layer), Ablation("mlp", SiteRef("decoder", 2)))
 
 
 def test_as_trained_is_neutral():
-    neutral: list[Intervention] = [Scale(1), Mask("trained"), Positions("shift"), Skip("mlp", DECODER.ref, on=True)]
+    neutral: list[Intervention] = [Scale(1), Mask("trained"), Positions("shift"), Ablation("mlp", DECODER.ref, on=True)]
     assert all(is_neutral(item) for item in neutral)
-    assert not is_neutral(Skip("mlp", DECODER.ref))
+    assert not is_neutral(Ablation("mlp", DECODER.ref))
     assert not any(is_neutral(item) for item in (Scale(0), Mask("none"), Positions("off"), Positions("shift", by=1)))
 
 

@@ -164,9 +164,9 @@ def test_lengths_beyond_the_training_are_scored_together(tmp_path, folders):
 
 
 def test_measured_twice_it_is_the_same(pairs, folders):
-    once, again = measure(folders, pairs), measure(folders, pairs)
-    assert once.bins == again.bins
-    assert once.parts == again.parts
+    get_or_compute, again = measure(folders, pairs), measure(folders, pairs)
+    assert get_or_compute.bins == again.bins
+    assert get_or_compute.parts == again.parts
 
 
 # --------------------------------------------------------------------------- the sentences

@@ -14,7 +14,7 @@ from attention_models.protocol.interventions import Mask
 from attention_models.protocol.roles import PATTERNS, HeadQuestion, WhichHeadsRequest, WhichHeadsView
 from attention_models.protocol.values import SiteRef
 from attention_models.roles import which_heads as asking
-from attention_models.roles.sides import is_punctuation, rare_ids
+from attention_models.roles.token_features import is_punctuation, rare_ids
 from attention_models.roles.which_heads import which_heads
 from tests.models import tiny
 from tests.models.asking import ask, forward

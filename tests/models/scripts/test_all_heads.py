@@ -15,6 +15,7 @@ from attention_models import run
 from attention_models.engine.engine import Engine
 from attention_models.forward.adopted import adopt
 from attention_models.forward.model import Model
+from attention_models.protocol.ablation import Ablation
 from attention_models.protocol.atlas import AtlasRequest, AtlasView
 from attention_models.protocol.batch import Batch
 from attention_models.protocol.chat import Pair
@@ -24,7 +25,6 @@ from attention_models.protocol.roles import PATTERNS, HeadQuestion, WhichHeadsRe
 from attention_models.protocol.run_inputs import RunInputs
 from attention_models.protocol.running import ForwardRequest, Ran
 from attention_models.protocol.scripts import ScriptRequest
-from attention_models.protocol.skip import Skip
 from attention_models.protocol.values import SiteRef
 from tests.models import textbook_folders, tiny, tiny_vision
 from tests.models.asking import ask, failure_of, opened
@@ -176,7 +176,7 @@ EDITS: dict[str, tuple[Intervention, ...]] = {
     "window": (Mask("window", window=3),),
     "open": (Mask("none"),),
     "blocked": (Mask("painted", cells=((2, 0, False), (2, 1, False), (2, 2, False), (3, 1, False))),),
-    "head": (Skip("head", SiteRef("", 0), 1), Skip("head", SiteRef("", 1), 0), Scale(0.5)),
+    "head": (Ablation("head", SiteRef("", 0), 1), Ablation("head", SiteRef("", 1), 0), Scale(0.5)),
 }
 
 
@@ -222,7 +222,7 @@ def test_interventions_on_a_textbook_transformer(tmp_path: Path) -> None:
 def test_other_edits_are_computed_from_queries_and_keys(tiny_folder, tmp_path: Path) -> None:
     scripts = {}
     first = SiteRef("decoder", 0)
-    edits = (Scale(0.5, head=1, site=first), Skip("mlp", first), Mask("window", window=3))
+    edits = (Scale(0.5, head=1, site=first), Ablation("mlp", first), Mask("window", window=3))
     for kind in ("gpt2", "llama", "gemma2", "gpt_oss", "t5"):
         inputs = {"prompt": "Tom and Anna went", "target": "to the" if kind == "t5" else None, "interventions": edits}
         engine, ran = started(str(tiny_folder(kind)), **inputs)
@@ -234,7 +234,7 @@ def test_other_edits_are_computed_from_queries_and_keys(tiny_folder, tmp_path: P
         column = HeadQuestion("column", site=ran.sites[0].ref, key=1)
         scripts[f"{kind} column"] = script(engine, WhichHeadsRequest(run=2, question=column))
     folder = textbook_folders.write_folder(tmp_path / "additive", **textbook_folders.KINDS["additive"])
-    off = (Mask("window", window=2), Skip("mlp", SiteRef("decoder", 0)))
+    off = (Mask("window", window=2), Ablation("mlp", SiteRef("decoder", 0)))
     engine, ran = started(str(folder), prompt="abc", target="ab", interventions=off)
     scripts["additive"] = script(engine, AtlasRequest(run=2, size=48))
     assert "torch.tanh(Q" in scripts["additive"]
@@ -383,12 +383,12 @@ def test_what_has_no_lines_is_said(tiny_folder, monkeypatch) -> None:
     assert "too many for a script that holds them at once" in sentence
     monkeypatch.undo()
     monkeypatch.setattr("attention_models.scripts.writing.MOST_NUMBERS", 50)
-    off = (Skip("mlp", SiteRef("decoder", 0)),)
+    off = (Ablation("mlp", SiteRef("decoder", 0)),)
     engine, _ = started(str(tiny_folder("gpt2")), prompt="Tom went", interventions=off)
     sentence = failure_of(engine, ScriptRequest(of=AtlasRequest(run=2, size=48))).sentence
     assert "more than 50 numbers" in sentence
     monkeypatch.undo()
-    skip = Skip("attention", SiteRef("decoder", 0))
+    skip = Ablation("attention", SiteRef("decoder", 0))
     engine, _ = started(str(tiny_folder("bloom")), prompt="Tom went", interventions=(skip,))
     sentence = failure_of(engine, ScriptRequest(of=AtlasRequest(run=2, size=48))).sentence
     assert "keeps queries, keys and scores to itself" in sentence

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from attention_models import Mask, Positions, Scale, Skip, open_checkpoint, read_corpus
+from attention_models import Ablation, Mask, Positions, Scale, open_checkpoint, read_corpus
 from attention_models.forward.context import Context, Workspace
 from attention_models.forward.model import Model
 from attention_models.protocol.corpus import CorpusQuestion, CorpusView
@@ -171,7 +171,7 @@ def test_what_transformers_cannot_say_is_run_by_this_program(
         "window": (Mask("window", window=2),),
         "padding": (Mask("padding", window=2),),
         "one head": (Mask("window", window=2, site=DECODER, head=1),),
-        "skip": (Skip("mlp", 0),),  # type: ignore[arg-type]
+        "skip": (Ablation("mlp", 0),),  # type: ignore[arg-type]
         "positions": (Positions("off"),),
     }
     for name, changes in edits.items():
@@ -180,7 +180,7 @@ def test_what_transformers_cannot_say_is_run_by_this_program(
     scripts |= scripts_of("weights", tiny_model("gpt_neo"), lines, DECODER, "previous")
     for name, code in scripts.items():
         assert FACE in code or name.startswith(("sliding", "weights")), name
-    assert "interventions=(Skip(part='mlp', site=SiteRef(stack='decoder', layer=0), " in scripts["skip map"]
+    assert "interventions=(Ablation(part='mlp', site=SiteRef(stack='decoder', layer=0), " in scripts["skip map"]
     check(scripts, tmp_path, own_classes=True)
 
 

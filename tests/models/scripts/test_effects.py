@@ -10,21 +10,21 @@ import pytest
 
 from attention_models import adopt, open_checkpoint
 from attention_models.engine.engine import Engine
+from attention_models.protocol.ablation import Ablation
+from attention_models.protocol.adversarial_attention import AdversarialAttentionRequest, AdversarialAttentionView, Scope
 from attention_models.protocol.attribution import AttributionRequest, AttributionView
 from attention_models.protocol.batch import Batch
 from attention_models.protocol.chat import Pair
-from attention_models.protocol.effects import Aim, EffectsRequest, EffectsView, HeadEffectRequest
+from attention_models.protocol.effects import EffectsRequest, EffectsView, HeadEffectRequest, Metric
 from attention_models.protocol.errors import InputError
 from attention_models.protocol.explanation import ACCOUNTS, ExplanationRequest, ExplanationView
 from attention_models.protocol.in_context import InContextAtRequest, InContextView
 from attention_models.protocol.interventions import Intervention, Mask, Positions, Scale
 from attention_models.protocol.lens import LensAtRequest, LensView
-from attention_models.protocol.other_weights import OtherWeightsRequest, OtherWeightsView, Scope
 from attention_models.protocol.patching import BY_POSITION, PatchColumnRequest, PatchRequest, PatchView
 from attention_models.protocol.run_inputs import RunInputs
 from attention_models.protocol.running import ForwardRequest, Ran
 from attention_models.protocol.scripts import ScriptRequest
-from attention_models.protocol.skip import Skip
 from attention_models.protocol.values import SiteRef
 from attention_models.scripts.own_functions import FACE, open_here
 from attention_models.scripts.writing import Script
@@ -72,7 +72,7 @@ def test_one_head_ablated(tiny_folder, tmp_path: Path, kinds) -> None:
         engine = engine_of(name, tiny_folder)
         run = ran(engine, target="La casa" if name == "en-es" else None)
         for site in {site.stack: site for site in run.sites}.values():
-            aim = Aim(measure="difference", position=len(run.tokens) - 1)
+            aim = Metric(measure="difference", position=len(run.tokens) - 1)
             view = whole(engine, EffectsRequest(run=RUN, aim=aim))
             place = f"{name} {site.stack}"
             scripts[place] = script(engine, HeadEffectRequest(run=RUN, aim=aim, site=site.ref, head=site.heads - 1))
@@ -91,8 +91,8 @@ def test_one_head_ablated(tiny_folder, tmp_path: Path, kinds) -> None:
 def test_the_loss_without_a_head_in_both_units(gpt, tmp_path: Path) -> None:
     ran(gpt)
     site = SiteRef("decoder", 5)
-    view = whole(gpt, EffectsRequest(run=RUN, aim=Aim(measure="loss")))
-    code = script(gpt, HeadEffectRequest(run=RUN, aim=Aim(measure="loss"), site=site, head=5))
+    view = whole(gpt, EffectsRequest(run=RUN, aim=Metric(measure="loss")))
+    code = script(gpt, HeadEffectRequest(run=RUN, aim=Metric(measure="loss"), site=site, head=5))
     lines = printed({"loss": code}, tmp_path)
     check(lines)
     said = {line.name: line.shown for line in lines["loss"]}
@@ -149,7 +149,7 @@ def test_a_word_in_two_texts(tiny_folder, tmp_path: Path, kinds) -> None:
 INTERVENTIONS: dict[str, tuple[Intervention, ...]] = {
     "scaled": (Scale(0.5, SiteRef("decoder", 5), 5),),
     "masked": (Mask("window", window=3), Mask("painted", cells=((9, 1, False), (13, 2, True)))),
-    "ablated": (Skip("mlp", SiteRef("decoder", 2)), Skip("head", SiteRef("decoder", 3), 1, fill="mean")),
+    "ablated": (Ablation("mlp", SiteRef("decoder", 2)), Ablation("head", SiteRef("decoder", 3), 1, fill="mean")),
 }
 
 
@@ -158,7 +158,7 @@ def test_interventions_are_part_of_it(gpt, tmp_path: Path) -> None:
     scripts, views = {}, {}
     for name, interventions in INTERVENTIONS.items():
         ran(gpt, tiny.SENTENCE, *interventions)
-        request = HeadEffectRequest(run=RUN, aim=Aim(position=13), site=SiteRef("decoder", 7), head=2)
+        request = HeadEffectRequest(run=RUN, aim=Metric(position=13), site=SiteRef("decoder", 7), head=2)
         scripts[f"{name} head"] = script(gpt, request)
         scripts[f"{name} lens"] = script(gpt, LensAtRequest(run=RUN, position=13))
         words = InContextAtRequest(
@@ -211,23 +211,23 @@ def test_a_picture(tmp_path: Path) -> None:
     run = ask(engine, ForwardRequest(inputs=inputs, ticket=RUN))
     assert isinstance(run, Ran), run
     requests = {
-        "head": HeadEffectRequest(run=RUN, aim=Aim(position=0), site=run.sites[-1].ref, head=1),
+        "head": HeadEffectRequest(run=RUN, aim=Metric(position=0), site=run.sites[-1].ref, head=1),
         "lens": LensAtRequest(run=RUN, position=0),
-        "sum": AttributionRequest(run=RUN, aim=Aim(position=0)),
+        "sum": AttributionRequest(run=RUN, aim=Metric(position=0)),
     }
     check(printed({name: script(engine, request) for name, request in requests.items()}, tmp_path, own_classes=True))
 
 
 def test_what_cannot_be_written_is_said(gpt, bert) -> None:
     ran(bert)
-    loss = HeadEffectRequest(run=RUN, aim=Aim(measure="loss"), site=SiteRef("encoder", 0), head=0)
+    loss = HeadEffectRequest(run=RUN, aim=Metric(measure="loss"), site=SiteRef("encoder", 0), head=0)
     assert "there is no loss" in failure_of(bert, ScriptRequest(of=loss)).sentence
     ran(gpt)
     nowhere = InContextAtRequest(texts=TEXTS, words=("bank", "river"), layer=1)
     assert "does not have “river”" in failure_of(gpt, ScriptRequest(of=nowhere)).sentence
-    unlike = PatchColumnRequest(run=RUN, other="Tom went.", aim=Aim(), column=3)
+    unlike = PatchColumnRequest(run=RUN, other="Tom went.", aim=Metric(), column=3)
     assert "tokens long to story-gpt" in failure_of(gpt, ScriptRequest(of=unlike)).sentence
-    without = PatchColumnRequest(run=RUN, other="Tom went.", align="start", aim=Aim(), column=13)
+    without = PatchColumnRequest(run=RUN, other="Tom went.", align="start", aim=Metric(), column=13)
     assert "No token of the other text stands for “to” (13)" in failure_of(gpt, ScriptRequest(of=without)).sentence
     head = HeadEffectRequest(run=RUN, site=SiteRef("decoder", 0), head=0)
     batch = RunInputs(Batch(("Tom went.", tiny.SENTENCE)))
@@ -246,7 +246,7 @@ def test_a_logit_as_a_sum(tiny_folder, tmp_path: Path, kinds) -> None:
         engine = engine_of(name, tiny_folder)
         run = ran(engine)
         for measure in ("logit", "difference"):
-            request = AttributionRequest(run=RUN, aim=Aim(measure=measure, position=len(run.tokens) - 1))
+            request = AttributionRequest(run=RUN, aim=Metric(measure=measure, position=len(run.tokens) - 1))
             view = ask(engine, request)
             assert isinstance(view, AttributionView)
             if view.why:
@@ -291,13 +291,13 @@ def test_a_place_of_another_run(tiny_folder, tmp_path: Path, kinds) -> None:
         for kind in BY_POSITION:
             column = 0 if len(run.tokens) == 1 else 1
             scripts[f"{name} {kind}"], view = patched(
-                engine, other=OTHER, kind=kind, align="tokens", aim=Aim(), column=column
+                engine, other=OTHER, kind=kind, align="tokens", aim=Metric(), column=column
             )
             wanted[f"{name} {kind}"] = view.values[:, column].tolist()
         for kind in ("head", "pattern"):
             site = run.sites[-1]
             scripts[f"{name} {kind}"], view = patched(
-                engine, other=SWAPPED, kind=kind, align="same", aim=Aim(), site=site.ref, column=1
+                engine, other=SWAPPED, kind=kind, align="same", aim=Metric(), site=site.ref, column=1
             )
             wanted[f"{name} {kind}"] = [view.values[view.rows.index(site.ref), 1]]
     own = {name for name, code in scripts.items() if FACE in code}
@@ -314,7 +314,7 @@ def test_tokens_weighed(tiny_folder, tmp_path: Path, kinds) -> None:
     for name in kinds:
         engine = engine_of(name, tiny_folder)
         run = ran(engine, "Tom and Anna went to the")
-        request = ExplanationRequest(run=RUN, aim=Aim(measure="difference", position=len(run.tokens) - 2))
+        request = ExplanationRequest(run=RUN, aim=Metric(measure="difference", position=len(run.tokens) - 2))
         view = ask(engine, request)
         assert isinstance(view, ExplanationView)
         scripts[name], views[name] = script(engine, request), view
@@ -339,10 +339,10 @@ def test_other_weights(tiny_folder, tmp_path: Path, kinds) -> None:
         engine = engine_of(name, tiny_folder)
         run = ran(engine, "Tom and Anna went to the", target="La casa" if name == "en-es" else None)
         scope: Scope = "layer" if name in ("gpt_oss", "bert") else "head"
-        request = OtherWeightsRequest(run=RUN, site=run.sites[-1].ref, head=1, scope=scope)
+        request = AdversarialAttentionRequest(run=RUN, site=run.sites[-1].ref, head=1, scope=scope)
         ask(engine, request)
         view = ask(engine, request)
-        assert isinstance(view, OtherWeightsView)
+        assert isinstance(view, AdversarialAttentionView)
         scripts[name], views[name] = script(engine, request), view
     assert all(("modeling.eager_attention_forward" in code) == (name != "albert") for name, code in scripts.items())
     lines = printed(scripts, tmp_path, own_classes=True)
@@ -356,7 +356,7 @@ def test_other_weights(tiny_folder, tmp_path: Path, kinds) -> None:
 @pytest.mark.full
 def test_other_weights_under_interventions_and_none_at_all(gpt, tmp_path: Path) -> None:
     run = ran(gpt, tiny.SENTENCE, Scale(0.5, SiteRef("decoder", 5), 5))
-    request = OtherWeightsRequest(run=RUN, site=SiteRef("decoder", 5), head=5)
+    request = AdversarialAttentionRequest(run=RUN, site=SiteRef("decoder", 5), head=5)
     assert "No other weights were found yet" in failure_of(gpt, ScriptRequest(of=request)).sentence
     ask(gpt, request)
     code = script(gpt, request)
@@ -374,7 +374,7 @@ def test_a_step_of_a_training_is_that_step(tmp_path: Path) -> None:
         engine = opened(f"{tmp_path / 'copy'}@{step}")
         run = ran(engine, "abcd>")
         scripts[str(step)] = script(engine, HeadEffectRequest(run=RUN, site=run.sites[-1].ref, head=1))
-        scripts[f"{step} patch"], _ = patched(engine, other="bacd>", kind="residual", aim=Aim(), column=1)
+        scripts[f"{step} patch"], _ = patched(engine, other="bacd>", kind="residual", aim=Metric(), column=1)
     lines = printed(scripts, tmp_path, own_classes=True)
     check(lines)
     assert lines["2"][0].shown != lines["6"][0].shown

@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 
 from attention_models.files.training_steps import RECORD, SNAPSHOTS, snapshot_path, steps_in
 from attention_models.protocol.errors import CheckpointError
-from attention_models.training import course
+from attention_models.training import training_loop
 from attention_models.training.common import Budget
 from attention_models.training.experiment import experiment
 from attention_models.training.folders import TEXT_FILE, save, why_not
@@ -58,7 +58,7 @@ def test_it_goes_on_bit_for_bit_as_one_that_was_not_broken_off(tmp_path, switche
 
 
 def test_the_curve_of_a_long_training_is_known_from_its_beginning(tmp_path, monkeypatch):
-    monkeypatch.setattr(course, "MOST_POINTS", 32)
+    monkeypatch.setattr(training_loop, "MOST_POINTS", 32)
     trained(tmp_path / "long", steps=100)
     steps = [point.step for point in resumed(tmp_path / "long").training.points]
     assert steps[0] <= 20

@@ -45,8 +45,8 @@ from attention_models.protocol.training_messages import (
 )
 from attention_models.training import training_process
 from attention_models.training.common import Budget
-from attention_models.training.dissection import dissect
 from attention_models.training.experiment import experiment
+from attention_models.training.gradient_breakdown import break_down_gradient
 from tests.models.training.talk import Talk
 
 TINY = (("width", "16"), ("heads", "2"), ("layers", "1"), ("batch", "8"))
@@ -158,7 +158,7 @@ def test_the_next_step_is_told_in_numbers_and_is_taken_as_if_it_had_not_been(tal
     alone = experiment("copy:4", dict(TINY), 5).training()
     alone.run(Budget(steps=5), cool_down=True)
     with alone.untouched():
-        wanted = dissect(alone, 4, 3)
+        wanted = break_down_gradient(alone, 4, 3)
     talk.tell(Dissect(4, 3), Dissect(10_000, 0), OneBatch())
     _, told = talk.until(Dissected)
     assert told.dissection == wanted

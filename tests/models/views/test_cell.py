@@ -14,9 +14,9 @@ from attention_models import run
 from attention_models.forward.model import Model
 from attention_models.forward.predictions import predict
 from attention_models.forward.trace import Trace
+from attention_models.protocol.ablation import Ablation
 from attention_models.protocol.cell import CellRequest, CellView
 from attention_models.protocol.interventions import Intervention, Mask, Positions, Scale
-from attention_models.protocol.skip import Skip
 from attention_models.protocol.values import Site, SiteRef
 from attention_models.views.cell import cell_view
 from attention_models.views.residual import IN_BETWEEN, logit_direction, output_projection, output_weight
@@ -395,7 +395,7 @@ def test_arrays_are_read_only(story_gpt):
 @pytest.mark.parametrize("part", ["attention", "mlp"])
 def test_a_layer_that_is_switched_off_writes_nothing(story_gpt: Model, part: str) -> None:
     site = SiteRef("decoder", 5)
-    trace = run(story_gpt, SENTENCE, interventions=[Skip(part, SiteRef("", 5))])
+    trace = run(story_gpt, SENTENCE, interventions=[Ablation(part, SiteRef("", 5))])
     last = len(trace.tokens) - 1
     view = cell_view(CellRequest(run=1, site=site, head=5, query=last, key=0), story_gpt, trace)
     plain = cell_view(CellRequest(run=1, site=site, head=5, query=last, key=0), story_gpt, run(story_gpt, SENTENCE))

@@ -28,7 +28,7 @@ from attention_explorer.panels.cell.cell_steps import additive_rows, additive_se
 from attention_explorer.panels.cell.row_bars import FEW, HEADINGS, RowBars
 from attention_explorer.panels.cell.step_list import StepList
 from attention_explorer.panels.cell.vector_bars import VectorBars, value_rows, value_sentence
-from attention_explorer.panels.first_token import resting_place
+from attention_explorer.panels.first_token import attention_sink
 from attention_explorer.panels.selected_head import site_words
 from attention_explorer.session.hidden import WEIGHTS, Hide
 from attention_explorer.session.hover import NOTHING, Hover, Pointed
@@ -204,7 +204,7 @@ class CellPanel(Panel):
             self.card.set_subtitle("")
             return
         site = site_of(ran, view.request.site)
-        place = resting_place(state)
+        place = attention_sink(state)
         self.rests.setText("" if place is None else place.sentence)
         self.rests.setVisible(place is not None)
         self._render_block(state)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QLabel, QLineEdit
 
-from attention_explorer.widgets.beside import flowing
+from attention_explorer.widgets.rows import flowing
 from attention_explorer.widgets.whole_list_box import WholeListBox
 from attention_models.files.text_stream import SUFFIXES
 from attention_models.protocol.corpus import WORD, CorpusQuestion

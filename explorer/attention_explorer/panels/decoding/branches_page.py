@@ -10,9 +10,9 @@ from PySide6.QtWidgets import QLineEdit, QPushButton, QWidget
 from attention_explorer.panels.decoding.branch_list import BranchList, BranchRow
 from attention_explorer.panels.decoding.layout import column, count, dim, log_text, plain
 from attention_explorer.session.branches import Branches, Segment, outline
-from attention_explorer.widgets.beside import beside
 from attention_explorer.widgets.number_text import MINUS
 from attention_explorer.widgets.page import wrapped
+from attention_explorer.widgets.rows import in_row
 from attention_explorer.widgets.whole_list_box import WholeListBox
 from attention_models.protocol.information import Unit, from_nats
 
@@ -46,8 +46,8 @@ class BranchesPage(QWidget):
         self.as_b = QPushButton("As B")
         self.as_b.setToolTip("Lay its attention beside that of this one, in Compare")
         self.as_b.clicked.connect(lambda: self.compared.emit(self.other.currentData()))
-        self._compare = beside(dim("Compare with"), self.other, self.as_b)
-        column(self, self.list, beside(self.name, self.delete), self._compare, self.comparison)
+        self._compare = in_row(dim("Compare with"), self.other, self.as_b)
+        column(self, self.list, in_row(self.name, self.delete), self._compare, self.comparison)
         self._segments: tuple[Segment, ...] = ()
         self._unit: Unit = "bits"
         self._branches = Branches()

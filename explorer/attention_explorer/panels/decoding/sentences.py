@@ -7,11 +7,11 @@ from attention_explorer.panels.decoding.layout import log_text, ranked_text
 from attention_explorer.session.branches import Branches, Node
 from attention_explorer.widgets.number_text import MINUS, percent_text
 from attention_explorer.widgets.token_text import shortened
+from attention_models.protocol.ablation import Ablation
 from attention_models.protocol.decoding import DecodeStepView
 from attention_models.protocol.decoding_settings import DecodeSettings
 from attention_models.protocol.information import Unit
 from attention_models.protocol.interventions import Intervention, describe
-from attention_models.protocol.skip import Skip
 
 READY = "Press Step to let the model write one token, or Play for up to {}."
 ANEW = (
@@ -70,7 +70,7 @@ def token_is_over(node: Node | None, number: int, steps: int) -> str:
 
 def uncached_because(item: Intervention) -> str:
     """Why each step computes the whole text again under this mask, or with this part held."""
-    if isinstance(item, Skip):
+    if isinstance(item, Ablation):
         return (
             f"With “{describe(item)}” each step needs what that position gives, so nothing can be kept from one step "
             "to the next: each step reads the whole text again."

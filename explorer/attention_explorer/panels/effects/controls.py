@@ -14,7 +14,7 @@ from attention_explorer.panels.effects.lens_shown import readings
 from attention_explorer.panels.effects.questions import HEADS, LENS, PATCH, View, aim_of, has_loss
 from attention_explorer.session.effects_choices import LONGEST, Answer
 from attention_explorer.session.state import State
-from attention_explorer.widgets.beside import below, beside, flowing
+from attention_explorer.widgets.rows import below, flowing, in_row
 from attention_explorer.widgets.said_label import SaidLabel
 from attention_explorer.widgets.token_text import shortened
 from attention_explorer.widgets.whole_list_box import WholeListBox
@@ -79,7 +79,7 @@ class EffectsControls(QObject):
         self.without.setCheckable(True)
         self.without.setToolTip("Set the output of the selected head to 0; again to put it back")
         self.aim_row = flowing(QLabel("Of"), self.target, QLabel("less"), self.against, self.loss, self.at)
-        self.patch_row = below(beside(QLabel("From"), self.other), flowing(QLabel("copy"), self.kind, self.align))
+        self.patch_row = below(in_row(QLabel("From"), self.other), flowing(QLabel("copy"), self.kind, self.align))
         self.lens_row = flowing(QLabel("Rank of"), self.followed)
         self.align_row = flowing(*self.offers.values())
         self.head_row = flowing(self.strongest, self.without)

@@ -12,9 +12,9 @@ from attention_explorer.colour_maps import sequential
 from attention_explorer.panels.about import About
 from attention_explorer.panels.base import Panel
 from attention_explorer.panels.effects.about import about
+from attention_explorer.panels.effects.adversarial_attention_part import AdversarialAttentionPart
 from attention_explorer.panels.effects.controls import EffectsControls
 from attention_explorer.panels.effects.lens_shown import rank_figure
-from attention_explorer.panels.effects.other_weights_part import OtherWeightsPart
 from attention_explorer.panels.effects.pages import LEGENDS, grid_of, head_at, place_of, sentences_of
 from attention_explorer.panels.effects.printed import printed
 from attention_explorer.panels.effects.questions import (
@@ -50,16 +50,16 @@ from attention_explorer.widgets.in_sight import scroll_to
 from attention_explorer.widgets.page import scrolling, wrapped
 from attention_explorer.widgets.plot.plot import Plot
 from attention_explorer.widgets.segments import Segments
+from attention_models.protocol.ablation import Ablation, head_skip
+from attention_models.protocol.adversarial_attention import AdversarialAttentionRequest, AdversarialAttentionView
 from attention_models.protocol.attribution import AttributionView
 from attention_models.protocol.effects import EffectsView
 from attention_models.protocol.explanation import ExplanationView
 from attention_models.protocol.in_context import InContextRequest, InContextView
 from attention_models.protocol.information import Unit
 from attention_models.protocol.lens import LensView
-from attention_models.protocol.other_weights import OtherWeightsRequest, OtherWeightsView
 from attention_models.protocol.patching import BY_POSITION, PatchView
 from attention_models.protocol.request import Request
-from attention_models.protocol.skip import Skip, head_skip
 from attention_models.protocol.values import CheckpointInfo, SiteRef
 
 _PAGES = (
@@ -95,7 +95,7 @@ class EffectsPanel(Panel):
         PatchView,
         ExplanationView,
         InContextView,
-        OtherWeightsView,
+        AdversarialAttentionView,
     )
 
     @classmethod
@@ -124,7 +124,7 @@ class EffectsPanel(Panel):
         self.area.setFrameShape(QFrame.Shape.NoFrame)
         self.ranks = Plot("Rank by layer", 160)
         self.legend = wrapped(role="dim")
-        self.weights = OtherWeightsPart()
+        self.weights = AdversarialAttentionPart()
         self.weights.asked.connect(self._ask)
         self.weights.switched.connect(self._search)
         self.weights.script_wanted.connect(self._show_weights_script)
@@ -165,7 +165,7 @@ class EffectsPanel(Panel):
         if wanted is not None or page != TOKENS or not self._searches or why_no_weights(state):
             return wanted
         searched = weights_request(state)  # once the accounts are there
-        return None if searched is None else still_wanted(searched, state.results.of(OtherWeightsView))
+        return None if searched is None else still_wanted(searched, state.results.of(AdversarialAttentionView))
 
     def prints(self, state: State) -> Request | None:
         view = self.words.view
@@ -251,7 +251,7 @@ class EffectsPanel(Panel):
 
     def _render_weights(self, state: State) -> None:
         why = why_no_weights(state)
-        view, ran, site = state.results.of(OtherWeightsView), state.ran, state.site
+        view, ran, site = state.results.of(AdversarialAttentionView), state.ran, state.site
         if view is not None and (ran is None or not is_of(view, weights_request(state))):
             view = None
         coming = self._searches and not self._is_refused(state) and (view is None or view.done < 1)
@@ -292,7 +292,7 @@ class EffectsPanel(Panel):
 
     def _is_refused(self, state: State) -> bool:
         """Whether the window says why nothing can be searched for."""
-        return state.notice is not None and state.notice.lane == OtherWeightsRequest.lane
+        return state.notice is not None and state.notice.lane == AdversarialAttentionRequest.lane
 
     def _render_head_row(self, state: State) -> None:
         site, loaded, view = state.selection.site, state.results.loaded, state.results.of(EffectsView)
@@ -337,7 +337,7 @@ class EffectsPanel(Panel):
     def _search(self, on: bool) -> None:
         self._searches = on
         if not on:
-            self.session.call_off(OtherWeightsRequest.lane)
+            self.session.call_off(AdversarialAttentionRequest.lane)
         self._render_again()
 
     def _show_weights_script(self) -> None:
@@ -381,7 +381,7 @@ class EffectsPanel(Panel):
     def _switch(self, off: bool) -> None:
         site = self.session.state.selection.site
         if site is not None:
-            self.dispatch(PutIntervention(Skip("head", site, self.session.state.selection.head, on=not off)))
+            self.dispatch(PutIntervention(Ablation("head", site, self.session.state.selection.head, on=not off)))
 
 
 def _column(parent: QWidget, *parts: QWidget) -> QVBoxLayout:

@@ -8,12 +8,12 @@ from attention_explorer.panels.predicted import is_body
 from attention_explorer.panels.selected_head import answer_position
 from attention_explorer.session.effects_choices import EffectsChoices
 from attention_explorer.session.state import State
+from attention_models.protocol.adversarial_attention import AdversarialAttentionRequest, AdversarialAttentionView
 from attention_models.protocol.attribution import AttributionRequest, AttributionView
-from attention_models.protocol.effects import Aim, EffectsRequest, EffectsView
+from attention_models.protocol.effects import EffectsRequest, EffectsView, Metric
 from attention_models.protocol.explanation import ExplanationRequest, ExplanationView
 from attention_models.protocol.in_context import InContextRequest, place_of_word
 from attention_models.protocol.lens import LensRequest, LensView
-from attention_models.protocol.other_weights import OtherWeightsRequest, OtherWeightsView
 from attention_models.protocol.patching import PatchRequest, PatchView
 from attention_models.protocol.request import Request, Result
 from attention_models.protocol.values import COARSE, SiteRef
@@ -24,7 +24,7 @@ View = EffectsView | LensView | AttributionView | PatchView | ExplanationView
 VIEWS: tuple[type[View], ...] = (EffectsView, LensView, AttributionView, PatchView, ExplanationView)
 """Of each page but the last what it draws in its grid."""
 
-InParts = EffectsRequest | PatchRequest | OtherWeightsRequest
+InParts = EffectsRequest | PatchRequest | AdversarialAttentionRequest
 """Answered as far as a moment goes, and asked again until all is there."""
 
 WAITING = "What each head does appears here when the model has run."
@@ -59,11 +59,11 @@ def request_of(page: int, state: State) -> Request | None:
     return PatchRequest(run=run, other=asked.other, kind=asked.copied, align=asked.aligned, aim=aim)
 
 
-def aim_of(page: int, state: State) -> Aim:
+def aim_of(page: int, state: State) -> Metric:
     assert state.ran is not None
     position = 0 if state.ran.seen is not None else answer_position(state, state.ran)  # of a picture the classes'
     if state.document.effects.loss and page in (HEADS, PATCH) and has_loss(state):
-        return Aim(measure="loss", position=position)
+        return Metric(measure="loss", position=position)
     return state.document.effects.aim(position)
 
 
@@ -73,7 +73,7 @@ def has_loss(state: State) -> bool:
     return loaded is not None and loaded.info.family == "causal" and loaded.info.class_head is None
 
 
-def weights_request(state: State) -> OtherWeightsRequest | None:
+def weights_request(state: State) -> AdversarialAttentionRequest | None:
     """The search for other weights of the selected head, or of those with it; None while no head is selected.
 
     Heads that are changed together are asked for by the first of them, whichever of them is selected.
@@ -87,7 +87,7 @@ def weights_request(state: State) -> OtherWeightsRequest | None:
     if asked.scope == "stack":
         ref = next(other.ref for other in ran.sites if other.stack == ref.stack)
     position = 0 if ran.seen is not None else answer_position(state, ran)
-    return OtherWeightsRequest(
+    return AdversarialAttentionRequest(
         run=ran.run, site=ref, head=head, scope=asked.scope, position=position, epsilon=asked.epsilon
     )
 
@@ -160,7 +160,7 @@ def still_wanted(wanted: Request, view: Result | None) -> Request | None:
     if view is None or not is_of(view, wanted):
         return wanted
     if isinstance(wanted, InParts):
-        assert isinstance(view, (EffectsView, PatchView, OtherWeightsView))
+        assert isinstance(view, (EffectsView, PatchView, AdversarialAttentionView))
         return None if view.done == 1 else replace(wanted, have=view.done)
     return None
 
@@ -171,6 +171,6 @@ def is_of(view: Result, wanted: Request | None) -> bool:
     return (replace(asked, have=0.0) if isinstance(asked, InParts) else asked) == wanted
 
 
-def same_heads(view: OtherWeightsView, site: SiteRef, head: int) -> int:
+def same_heads(view: AdversarialAttentionView, site: SiteRef, head: int) -> int:
     """Which of the heads that are changed this is; 0 where it is none of them."""
     return view.heads.index((site, head)) if (site, head) in view.heads else 0

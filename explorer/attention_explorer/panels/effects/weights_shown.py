@@ -12,8 +12,8 @@ from attention_explorer.panels.effects.value_grid import Grid
 from attention_explorer.panels.effects.wording import layer_name, plain
 from attention_explorer.panels.selected_head import name_of_head
 from attention_explorer.widgets.number_text import percent_text, value_text
+from attention_models.protocol.adversarial_attention import AdversarialAttentionView, Moved, Rerun
 from attention_models.protocol.information import Unit, from_nats
-from attention_models.protocol.other_weights import Moved, OtherWeightsView, Rerun
 from attention_models.protocol.values import SiteRef
 
 LIMITS = (
@@ -22,7 +22,7 @@ LIMITS = (
 )
 
 
-def weights_grid(view: OtherWeightsView, site: SiteRef, head: int, keys: Sequence[str]) -> Grid:
+def weights_grid(view: AdversarialAttentionView, site: SiteRef, head: int, keys: Sequence[str]) -> Grid:
     """A strip for the weights as they are and one for each that was found, of one head, all in one scale."""
     place = same_heads(view, site, head)
     strips = [("as it is", view.observed[place]), ("same answer", view.same.weights[place])]
@@ -55,13 +55,13 @@ def _share(value: float) -> str:
 
 
 def weights_sentences(
-    view: OtherWeightsView, keys: Sequence[str], unit: Unit, sites: Sequence[SiteRef]
+    view: AdversarialAttentionView, keys: Sequence[str], unit: Unit, sites: Sequence[SiteRef]
 ) -> tuple[str, str]:
     """What was found that leaves the answer, and what changes it; while it is searched how far it is."""
     return same_sentence(view, unit, sites), change_sentence(view, keys)
 
 
-def same_sentence(view: OtherWeightsView, unit: Unit, sites: Sequence[SiteRef]) -> str:
+def same_sentence(view: AdversarialAttentionView, unit: Unit, sites: Sequence[SiteRef]) -> str:
     most, far = from_nats(math.log(2), unit), from_nats(float(view.same.divergence.mean()), unit)
     of = whose(view, sites)
     if far == 0:
@@ -76,7 +76,7 @@ def same_sentence(view: OtherWeightsView, unit: Unit, sites: Sequence[SiteRef]) 
     )
 
 
-def change_sentence(view: OtherWeightsView, keys: Sequence[str]) -> str:
+def change_sentence(view: AdversarialAttentionView, keys: Sequence[str]) -> str:
     parts = []
     if view.blocked is not None:
         parts.append(
@@ -101,18 +101,18 @@ def change_sentence(view: OtherWeightsView, keys: Sequence[str]) -> str:
     return " ".join(parts)
 
 
-def _changed(view: OtherWeightsView, change: Moved) -> str:
+def _changed(view: AdversarialAttentionView, change: Moved) -> str:
     best = change.rerun.best
     return f"“{plain(best.label)}” {percent_text(best.probability)} is likeliest, {answers(view, change.rerun)}"
 
 
-def answers(view: OtherWeightsView, rerun: Rerun) -> str:
+def answers(view: AdversarialAttentionView, rerun: Rerun) -> str:
     """What was likeliest, before and after: "“Tom” 67.9 % → 67.6 %"."""
     before, after = percent_text(view.before.probability), percent_text(rerun.former.probability)
     return f"“{plain(view.before.label)}” {before} → {after}"
 
 
-def whose(view: OtherWeightsView, sites: Sequence[SiteRef]) -> str:
+def whose(view: AdversarialAttentionView, sites: Sequence[SiteRef]) -> str:
     """ "of layer 5, head 5", "of all 8 heads of layer 5", "of all 64 heads", "of all 32 heads of cross-attention"."""
     site, head = view.heads[0]
     if view.request.scope == "head":

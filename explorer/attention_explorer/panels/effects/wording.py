@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from attention_explorer.panels.selected_head import name_of_head
-from attention_models.protocol.effects import AimView, EffectsView, Said, SiteEffects
+from attention_models.protocol.effects import EffectsView, MetricValue, MetricView, SiteEffects
 from attention_models.protocol.information import Unit, from_nats
 from attention_models.protocol.patching import PatchView
 from attention_models.protocol.values import SiteRef
@@ -48,12 +48,12 @@ def in_unit(view: Told, unit: Unit) -> Told:
     )
 
 
-def _said(said: Said, measure: str, unit: Unit) -> Said:
+def _said(said: MetricValue, measure: str, unit: Unit) -> MetricValue:
     loss = None if said.loss is None else from_nats(said.loss, unit)
     return replace(said, value=from_nats(said.value, unit) if measure == "loss" else said.value, loss=loss)
 
 
-def aim_words(aim: AimView, unit: Unit = "nats") -> str:
+def aim_words(aim: MetricView, unit: Unit = "nats") -> str:
     """ "the logit of “Tom”", "“Tom” less “Anna”", "the loss in nats"."""
     if aim.measure == "loss":
         return f"the loss in {unit}"

@@ -31,12 +31,12 @@ from attention_explorer.panels.effects.words_shown import (
     words_of,
 )
 from attention_explorer.session.effects_choices import LONGEST, EffectsChoices
-from attention_explorer.widgets.beside import beside
 from attention_explorer.widgets.bounded_area import BoundedArea
 from attention_explorer.widgets.flow_layout import FlowLayout
 from attention_explorer.widgets.in_sight import scroll_to
 from attention_explorer.widgets.page import wrapped
 from attention_explorer.widgets.plot.plot import Plot
+from attention_explorer.widgets.rows import in_row
 from attention_explorer.widgets.segments import Segments
 from attention_explorer.widgets.together import Together
 from attention_models.protocol.in_context import InContextView, place_of_word
@@ -111,7 +111,7 @@ class WordsPage(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(6)
-        self.layer_row = beside(self.at, self.slider)
+        self.layer_row = in_row(self.at, self.slider)
         self.slider.valueChanged.connect(Together(self.slider, self.stack).moved)
         for part in (self._fields(), self.pictures, self.layer_row):
             column.addWidget(part)

@@ -61,6 +61,7 @@ from attention_explorer.session.state import State
 from attention_explorer.session.view_options import Distance
 from attention_explorer.widgets.card import Card
 from attention_explorer.widgets.token_text import isolated
+from attention_models.protocol.ablation import Ablation
 from attention_models.protocol.classes import ClassesView
 from attention_models.protocol.comparison import CompareView
 from attention_models.protocol.flow import BlockRequest, BlockView, FlowRequest, FlowView, HeadsBox
@@ -69,7 +70,6 @@ from attention_models.protocol.matrices import MatricesRequest, MatricesView
 from attention_models.protocol.prediction import PredictionView
 from attention_models.protocol.request import Request
 from attention_models.protocol.sentence import SentenceView
-from attention_models.protocol.skip import Skip
 
 _DISTANCES: tuple[Distance, ...] = ("model", "block", "attention")
 _WAITING = "The model appears here, from what it reads to what it says, when it has run."
@@ -106,7 +106,7 @@ class FlowPanel(Panel):
         self._scene = ModelScene()
         self._scene_of: FlowView | None = None
         self._steps: tuple[PlayStep, ...] = ()
-        self._skips: dict[int, Skip] = {}
+        self._skips: dict[int, Ablation] = {}
         self.body = FlowBody(self.show_path("model"))
         self.player = Player(self)
         self.player.changed.connect(self._render_play)
@@ -441,7 +441,7 @@ class FlowPanel(Panel):
         skip = self._skips.get(box)
         if skip is not None:
             is_off = self.body.block.switches.get(box) == "Switch on"
-            intent: Intent = PutIntervention(Skip(skip.part, skip.site, on=is_off))
+            intent: Intent = PutIntervention(Ablation(skip.part, skip.site, on=is_off))
             self.dispatch(intent)
 
     def _show_numbers(self, box: int) -> None:

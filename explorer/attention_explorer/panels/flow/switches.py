@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from attention_models.protocol.ablation import Ablation
 from attention_models.protocol.flow import BlockView, Box, FeedForwardBox, HeadsBox, NormBox, OutputBox
 from attention_models.protocol.interventions import Intervention
-from attention_models.protocol.skip import Skip
 from attention_models.protocol.values import SiteRef
 
 _PARTS = {"attention": "attention", "cross": "cross", "feed_forward": "mlp"}
 
 
-def skips_of(view: BlockView) -> dict[int, Skip]:
+def skips_of(view: BlockView) -> dict[int, Ablation]:
     """Of each box that can be switched off what takes it away: sublayers once, norms where they learned a gain."""
-    skips: dict[int, Skip] = {}
+    skips: dict[int, Ablation] = {}
     block = SiteRef(view.request.stack, view.request.layer)
     norms = 0
     for number, box in enumerate(view.boxes):
         if isinstance(box, NormBox):
             norms += 1
             if box.gain is not None or box.off:
-                skips[number] = Skip(f"norm{norms}", block)
+                skips[number] = Ablation(f"norm{norms}", block)
         elif _closes(view.boxes, number) and box.part in _PARTS:
-            skips[number] = Skip(_PARTS[box.part], block)
+            skips[number] = Ablation(_PARTS[box.part], block)
     return skips
 
 
@@ -36,7 +36,7 @@ def _closes(boxes: tuple[Box, ...], number: int) -> bool:
     return isinstance(box, HeadsBox) and not has_output
 
 
-def labels_of(skips: dict[int, Skip], on: Iterable[Intervention]) -> dict[int, str]:
+def labels_of(skips: dict[int, Ablation], on: Iterable[Intervention]) -> dict[int, str]:
     """What the switches say, while the interventions `on` act."""
-    off = {(skip.part, skip.site) for skip in on if isinstance(skip, Skip) and not skip.on}
+    off = {(skip.part, skip.site) for skip in on if isinstance(skip, Ablation) and not skip.on}
     return {number: "Switch on" if (skip.part, skip.site) in off else "Switch off" for number, skip in skips.items()}

@@ -22,7 +22,7 @@ from attention_explorer.panels.head_atlas.atlas_layout import GAP, MEAN_GAP, SMA
 from attention_explorer.panels.head_atlas.atlas_paint import EDGE, LABEL_GAP, AtlasPainter, draw_sheet
 from attention_explorer.widgets import cell_image
 from attention_explorer.widgets.cells_widget import NOWHERE, Cell, CellsWidget
-from attention_explorer.widgets.veil import Share
+from attention_explorer.widgets.padding_overlay import Share
 
 
 class HeadAtlas(CellsWidget):

@@ -15,7 +15,7 @@ from attention_explorer.text_size import smaller, wide
 from attention_explorer.theme import Theme
 from attention_explorer.widgets import cell_image
 from attention_explorer.widgets.hatching import draw_hatching
-from attention_explorer.widgets.veil import Share, draw_veil
+from attention_explorer.widgets.padding_overlay import Share, draw_padding_overlay
 
 EDGE = 5.0  # around everything: room for the selection's glow
 HATCH_STEP = 6.0
@@ -81,7 +81,7 @@ class AtlasPainter:
             return
         for row in range(self.layout.rows):
             for column in range(self.layout.across):
-                draw_veil(painter, self.theme, self.layout.rect(row, column), rows, columns)
+                draw_padding_overlay(painter, self.theme, self.layout.rect(row, column), rows, columns)
 
     def draw_hover_frame(self, painter: QPainter, row: int, column: int) -> None:
         painter.setBrush(Qt.BrushStyle.NoBrush)

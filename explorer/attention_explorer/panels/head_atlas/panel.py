@@ -45,9 +45,9 @@ from attention_explorer.widgets.colour_bar import ColourBar
 from attention_explorer.widgets.file_button import FileButton
 from attention_explorer.widgets.flow_layout import FlowLayout
 from attention_explorer.widgets.in_sight import scroll_to
+from attention_explorer.widgets.padding_overlay import shares
 from attention_explorer.widgets.ranking import Ranking
 from attention_explorer.widgets.segments import Segments
-from attention_explorer.widgets.veil import shares
 from attention_models.files.text_stream import CONLLU, SUFFIXES
 from attention_models.protocol.atlas import THUMBNAIL, AtlasRequest, AtlasView
 from attention_models.protocol.request import Request

@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from attention_explorer.colour_maps import ColourTable, sequential
 from attention_explorer.widgets import cell_image
+from attention_explorer.widgets.padding_overlay import Share, draw_padding_overlay
 from attention_explorer.widgets.themed import ThemedWidget
-from attention_explorer.widgets.veil import Share, draw_veil
 
 _SIDE = 84
 _STEP = 0.5  # of the frame, that an arrow key moves it
@@ -101,7 +101,7 @@ class MiniMap(ThemedWidget):
             image = cell_image.to_image(self._codes, cell_image.colours(self._table, 0.0, self._high))
             image.setDevicePixelRatio(ratio)
             painter.drawImage(area.topLeft(), image)
-            draw_veil(painter, self._theme, area, *self._faded)
+            draw_padding_overlay(painter, self._theme, area, *self._faded)
         painter.setPen(QPen(QColor(self._theme.border), 1))
         painter.drawRect(area.adjusted(-0.5, -0.5, 0.5, 0.5))
         for colour, width in ((self._theme.surface, 4.0), (self._theme.query, 2.0)):

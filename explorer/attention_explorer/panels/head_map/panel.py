@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 from attention_explorer.colour_maps import sequential
 from attention_explorer.panels.about import About
 from attention_explorer.panels.base import Panel, Place
-from attention_explorer.panels.first_token import resting_place
+from attention_explorer.panels.first_token import attention_sink
 from attention_explorer.panels.head_map.about import about
 from attention_explorer.panels.head_map.ask_menu import ask_menu, bind_keys
 from attention_explorer.panels.head_map.blocks import BlockBox, bands_of, cells_of
@@ -59,8 +59,8 @@ from attention_explorer.widgets.colour_bar import ColourBar
 from attention_explorer.widgets.heat_map.bands import Bands
 from attention_explorer.widgets.heat_map.heat_map import HeatMap
 from attention_explorer.widgets.number_text import value_text
+from attention_explorer.widgets.padding_overlay import shares
 from attention_explorer.widgets.token_text import in_lines
-from attention_explorer.widgets.veil import shares
 from attention_models.protocol.atlas import AtlasView
 from attention_models.protocol.comparison import CompareView
 from attention_models.protocol.head import HeadView, RowView, ScoresView, TilesRequest, TilesView
@@ -460,7 +460,7 @@ class HeadMapPanel(Panel):
             query, key = self._cells.strongest(query, key)
         if query in self._padding[0] or key in self._padding[1]:
             note += ", of padding"
-        place = resting_place(self.session.state, query) if not self.map.value_name else None
+        place = attention_sink(self.session.state, query) if not self.map.value_name else None
         if place is not None and key == place.key:
             note += place.note
         share = self._sink_of(query)
@@ -475,7 +475,7 @@ class HeadMapPanel(Panel):
 
     def _more_of_key(self, key: int) -> str:
         """Why a head rests on the first token, where the selected row does."""
-        place = resting_place(self.session.state)
+        place = attention_sink(self.session.state)
         if place is None or key != (place.key if self._cells is None else self._cells.keys.word(place.key)):
             return ""
         return in_lines(place.sentence)

@@ -7,7 +7,7 @@ from PySide6.QtGui import QAction, QGuiApplication
 from PySide6.QtWidgets import QMenu, QPushButton, QSizePolicy, QToolButton, QWidget
 
 from attention_explorer.panels.input.labels import title
-from attention_explorer.widgets.beside import beside
+from attention_explorer.widgets.rows import in_row
 from attention_explorer.widgets.segments import Segments
 from attention_explorer.widgets.token_text import shortened
 from attention_explorer.widgets.whole_list_box import WholeListBox
@@ -62,7 +62,7 @@ class BatchParts(QObject):
         self.remove.setAccessibleName("Remove this text")
         self.remove.setToolTip("Take this text out; the others stay")
         self.remove.clicked.connect(self.removed)
-        steps, fills = beside(self.previous, self.list, self.next), beside(self.side, self.remove)
+        steps, fills = in_row(self.previous, self.list, self.next), in_row(self.side, self.remove)
         self.row = (title("Texts", self.list), steps, fills)
         for part in (*self.row, self.add):
             part.hide()

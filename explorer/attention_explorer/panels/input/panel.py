@@ -9,7 +9,7 @@ from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtWidgets import QBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from attention_explorer.panels.base import EDITED, MASKS, Panel, Place
-from attention_explorer.panels.first_token import resting_place
+from attention_explorer.panels.first_token import attention_sink
 from attention_explorer.panels.input.batch import BatchParts
 from attention_explorer.panels.input.body import InputBody
 from attention_explorer.panels.input.chat import ChatParts
@@ -537,7 +537,7 @@ class InputPanel(Panel):
     def _note_of(self, strip: TokenStrip, chip: int) -> str:
         """Why the selected head rests on this token, where it does."""
         state = self.session.state
-        place = resting_place(state) if self._sides(state, strip).both and not self._hides_weights else None
+        place = attention_sink(state) if self._sides(state, strip).both and not self._hides_weights else None
         return "" if place is None or self._chips[strip].word(place.key) != chip else in_lines(place.sentence)
 
     def _on_hovered(self, strip: TokenStrip, chip: int) -> None:

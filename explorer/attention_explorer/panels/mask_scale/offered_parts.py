@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from attention_explorer.panels.selected_head import site_words
+from attention_models.protocol.ablation import LAYER, SUBLAYERS, part_name
 from attention_models.protocol.parts import Block, PartsView
 from attention_models.protocol.running import Ran
-from attention_models.protocol.skip import LAYER, SUBLAYERS, part_name
 from attention_models.protocol.values import SiteRef
 
 CROSS_HEAD = "cross-attention head"

@@ -42,6 +42,7 @@ from attention_explorer.widgets.card import Card
 from attention_explorer.widgets.page import wrapped
 from attention_explorer.widgets.together import Together
 from attention_explorer.widgets.token_text import apart
+from attention_models.protocol.ablation import Ablation
 from attention_models.protocol.comparison import CompareView
 from attention_models.protocol.interventions import (
     Adapter,
@@ -57,7 +58,6 @@ from attention_models.protocol.interventions import (
 from attention_models.protocol.parts import PartsRequest, PartsView
 from attention_models.protocol.request import Request
 from attention_models.protocol.running import Ran
-from attention_models.protocol.skip import Skip
 from attention_models.protocol.values import CheckpointInfo, SiteRef
 
 _UNCHANGED = (
@@ -206,7 +206,7 @@ class MaskScalePanel(Panel):
     def _switch_part(self, part: str, off: bool) -> None:
         block = _block(self.session.state)
         if block is not None:
-            self.dispatch(PutIntervention(Skip(part, block, on=not off)))
+            self.dispatch(PutIntervention(Ablation(part, block, on=not off)))
 
     # what it shows
 
@@ -264,7 +264,7 @@ class MaskScalePanel(Panel):
         block = None if view is None or ref is None else view.at(ref)
         several = state.ran is not None and len({site.stack for site in state.ran.sites}) > 1
         where = "" if ref is None else f"{ref.stack} layer {ref.layer}" if several else f"layer {ref.layer}"
-        skips = [i.value for i in state.document.interventions if i.on and isinstance(i.value, Skip)]
+        skips = [i.value for i in state.document.interventions if i.on and isinstance(i.value, Ablation)]
         off = {skip.part for skip in skips if skip.site == ref and skip.fill == "zero"}
         self.part_switches.show_block(block, where, off)
         loaded = state.results.loaded

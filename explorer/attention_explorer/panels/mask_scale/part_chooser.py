@@ -13,7 +13,7 @@ from attention_explorer.panels.mask_scale.offered_parts import CROSS_HEAD, Layer
 from attention_explorer.widgets.number_field import WholeBox
 from attention_explorer.widgets.token_text import isolated
 from attention_explorer.widgets.whole_list_box import WholeListBox
-from attention_models.protocol.skip import UNITS, Fill, Skip
+from attention_models.protocol.ablation import UNITS, Ablation, Fill
 from attention_models.protocol.values import SiteRef
 
 _FILLS: dict[Fill, tuple[str, str]] = {
@@ -27,12 +27,12 @@ _NORM_TIP = "Of a norm what it learned is left out: it multiplies by 1 and adds 
 class PartChooser(QWidget):
     """Says which part is meant, and puts it off or back. Follows the selection: see `follow`."""
 
-    chosen = Signal(object)  # Skip
+    chosen = Signal(object)  # Ablation
 
     def __init__(self) -> None:
         super().__init__()
         self._layers: tuple[Layer, ...] = ()
-        self._on: frozenset[Skip] = frozenset()
+        self._on: frozenset[Ablation] = frozenset()
         self._followed: tuple[SiteRef | None, int] = (None, -1)
         self.what = WholeListBox()
         self.what.setAccessibleName("What to switch off")
@@ -74,7 +74,7 @@ class PartChooser(QWidget):
 
     # what there is
 
-    def show_layers(self, layers: Sequence[Layer], on: Collection[Skip]) -> None:
+    def show_layers(self, layers: Sequence[Layer], on: Collection[Ablation]) -> None:
         """Offer the parts of `layers`; those in `on` are off now. Hidden where there is none."""
         self._on = frozenset(on)
         if tuple(layers) != self._layers:
@@ -115,7 +115,7 @@ class PartChooser(QWidget):
     def _part(self) -> Part | None:
         return next((part for part in self._layer.parts if part.name == self.what.currentData()), None)
 
-    def skip(self) -> Skip | None:
+    def skip(self) -> Ablation | None:
         """What is meant, switched off."""
         part = self._part if self._layers else None
         if part is None:
@@ -123,7 +123,7 @@ class PartChooser(QWidget):
         name = "head" if part.name == CROSS_HEAD else part.name
         fill = self._fill(part)
         position = self.position.value() if fill == "position" else None
-        return Skip(name, part.ref, self.number.value() if name in UNITS else None, fill, position)
+        return Ablation(name, part.ref, self.number.value() if name in UNITS else None, fill, position)
 
     def _fill(self, part: Part) -> Fill:
         return "zero" if part.name.startswith("norm") else self.fill.currentData()
@@ -131,7 +131,7 @@ class PartChooser(QWidget):
     def _press(self) -> None:
         skip = self.skip()
         if skip is not None:
-            self.chosen.emit(Skip(skip.part, skip.site, skip.unit, skip.fill, skip.position, on=skip in self._on))
+            self.chosen.emit(Ablation(skip.part, skip.site, skip.unit, skip.fill, skip.position, on=skip in self._on))
 
     # how it is shown
 

@@ -8,8 +8,8 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QPushButton, QWidget
 
 from attention_explorer.panels.mask_scale.labels import column, flow, heading, plain
+from attention_models.protocol.ablation import SUBLAYERS, part_name
 from attention_models.protocol.parts import Block
-from attention_models.protocol.skip import SUBLAYERS, part_name
 
 _MEANINGS = {
     "attention": "All heads of this layer then write 0 into the residual stream",

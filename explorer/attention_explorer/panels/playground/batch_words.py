@@ -9,24 +9,24 @@ from attention_explorer.panels.about import About
 from attention_explorer.panels.playground.batch_grid import Line
 from attention_explorer.widgets.number_text import MINUS, counted, percent_text, value_text
 from attention_explorer.widgets.weight_table import WeightCell, WeightRow
-from attention_models.protocol.dissection import AdamStep, Dissection, NumericalGradient, TokenLoss
+from attention_models.protocol.gradient_breakdown import AdamStep, GradientBreakdown, NumericalGradient, TokenLoss
 
 _READS = {"decoder_input_ids": "Decoder reads"}  # the other is "input_ids"
 READS, ENCODER_READS, IS_TO_SAY = "Reads", "Encoder reads", "Is to say"
 PROBABILITY, LOSS = "Probability", "Loss"
 
 
-def word(found: Dissection, id_: int) -> str:
+def word(found: GradientBreakdown, id_: int) -> str:
     """A token as it is drawn."""
     return found.words[id_] if 0 <= id_ < len(found.words) else ""
 
 
-def of_row(found: Dissection, row: int) -> dict[int, TokenLoss]:
+def of_row(found: GradientBreakdown, row: int) -> dict[int, TokenLoss]:
     """The tokens that one row is learned from, by position."""
     return {token.place: token for token in found.tokens if token.row == row}
 
 
-def lines_of(found: Dissection, row: int) -> tuple[Line, ...]:
+def lines_of(found: GradientBreakdown, row: int) -> tuple[Line, ...]:
     """What the model reads in one row of the batch, what it is to say, with which probability it does, the loss."""
     tokens = of_row(found, row)
     ids = [(name, rows[row]) for name, rows in found.inputs if name in ("input_ids", *_READS)]
@@ -55,7 +55,7 @@ def _by_place(columns: int, texts: dict[int, str]) -> tuple[str, ...]:
     return tuple(texts.get(place, "") for place in range(columns))
 
 
-def tip(found: Dissection, token: TokenLoss) -> str:
+def tip(found: GradientBreakdown, token: TokenLoss) -> str:
     """What pointing at a position tells."""
     smoothed = f", {value_text(token.plain)} without label smoothing" if found.smoothing else ""
     return (
@@ -64,12 +64,12 @@ def tip(found: Dissection, token: TokenLoss) -> str:
     )
 
 
-def heading(found: Dissection) -> str:
+def heading(found: GradientBreakdown) -> str:
     rows, tokens = counted(found.rows, "row"), counted(len(found.tokens), "token")
     return f"Step {found.step:,}, not taken yet: {rows}, {tokens} to say"
 
 
-def mean(found: Dissection) -> str:
+def mean(found: GradientBreakdown) -> str:
     smoothed = f" (with label smoothing {found.smoothing:g})" if found.smoothing else ""
     return (
         f"The loss of the batch is {value_text(found.loss)} nats{smoothed}: the mean of the losses of its tokens. "
@@ -77,7 +77,7 @@ def mean(found: Dissection) -> str:
     )
 
 
-def likeliest(found: Dissection, token: TokenLoss) -> tuple[WeightRow, ...]:
+def likeliest(found: GradientBreakdown, token: TokenLoss) -> tuple[WeightRow, ...]:
     """The tokens with the largest logits at a position; the right one beneath them where it is none of these."""
     listed = list(token.top)
     if all(id_ != token.label for id_, _, _ in listed):
@@ -107,7 +107,7 @@ def short(parameter: str) -> str:
 # --------------------------------------------------------------------------- the gradient of a weight
 
 
-def rule(found: Dissection) -> str:
+def rule(found: GradientBreakdown) -> str:
     output = found.output
     name = word(found, output.token)
     return (
@@ -118,7 +118,7 @@ def rule(found: Dissection) -> str:
     )
 
 
-def sums(found: Dissection, row: int) -> tuple[tuple[str, float], ...]:
+def sums(found: GradientBreakdown, row: int) -> tuple[tuple[str, float], ...]:
     """What the terms of one row add up to with the rest, down to autograd's own figure."""
     output = found.output
     here = math.fsum(term.term for term in output.terms if term.row == row)
@@ -177,7 +177,7 @@ _EMPTY = "The numbers appear while a training waits: they are of one step, and a
 _TRY = "Try: click a position, then one of the tokens that are listed, and see the gradient of a weight of that token."
 
 
-def about(found: Dissection | None, row: int) -> About:
+def about(found: GradientBreakdown | None, row: int) -> About:
     if found is None:
         return About((_WHAT, _EMPTY), _TRY)
     dearest = max(of_row(found, row).values(), key=lambda token: token.loss, default=None)

@@ -15,10 +15,10 @@ from attention_explorer.panels.playground.runs_table import RunsTable
 from attention_explorer.panels.playground.training_form import seed_box
 from attention_explorer.paths import resource
 from attention_explorer.session.experiment import ExperimentState
-from attention_explorer.widgets.beside import flowing, named
 from attention_explorer.widgets.choices_kept import Choice, data_choice
 from attention_explorer.widgets.page import wrapped
 from attention_explorer.widgets.plot.plot import Plot
+from attention_explorer.widgets.rows import flowing, named
 from attention_explorer.widgets.whole_list_box import WholeListBox
 from attention_models.training.prepared import Prepared, read_prepared
 

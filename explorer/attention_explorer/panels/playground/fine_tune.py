@@ -11,10 +11,10 @@ from PySide6.QtWidgets import QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidg
 from attention_explorer.panels.playground.before_after import BeforeAfter
 from attention_explorer.panels.playground.training_form import TrainingForm
 from attention_explorer.session.training import TrainingState
-from attention_explorer.widgets.beside import beside, flowing, named
 from attention_explorer.widgets.choices_kept import Choice, data_choice, text_choice
 from attention_explorer.widgets.file_button import FileButton
 from attention_explorer.widgets.number_field import RealBox, WholeBox
+from attention_explorer.widgets.rows import flowing, in_row, named
 from attention_explorer.widgets.segments import Segments
 from attention_explorer.widgets.token_text import isolated
 from attention_explorer.widgets.whole_list_box import WholeListBox
@@ -106,10 +106,10 @@ class FineTunePage(TrainingForm):
         self._of_prompt, of_second = QLabel(), QLabel("Second text")
         self._of_prompt.setBuddy(self.prompt)
         of_second.setBuddy(self.second)
-        self._second = beside(of_second, self.second)
+        self._second = in_row(of_second, self.second)
         self._rank = named("Rank", self.rank)
         column.addWidget(self.result)
-        column.addWidget(beside(self._of_prompt, self.prompt, self.write))
+        column.addWidget(in_row(self._of_prompt, self.prompt, self.write))
         column.addWidget(self._second)
         column.addWidget(flowing(named("Checkpoint", self.checkpoint), self.source, self.file, self.file_name))
         column.addWidget(self.text)

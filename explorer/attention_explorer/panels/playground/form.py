@@ -9,10 +9,10 @@ from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
 from attention_explorer.panels.playground.fields import SwitchField
 from attention_explorer.panels.playground.switches import GROUPS, Model
 from attention_explorer.panels.playground.training_form import TrainingForm
-from attention_explorer.widgets.beside import below, flowing, named
 from attention_explorer.widgets.choices_kept import Choice, data_choice
 from attention_explorer.widgets.number_field import WholeBox
 from attention_explorer.widgets.page import wrapped
+from attention_explorer.widgets.rows import below, flowing, named
 from attention_explorer.widgets.segments import Segments
 from attention_explorer.widgets.whole_list_box import WholeListBox
 from attention_models.protocol.training_messages import Asked

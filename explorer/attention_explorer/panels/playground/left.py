@@ -10,9 +10,9 @@ from PySide6.QtWidgets import QMessageBox, QPushButton, QVBoxLayout, QWidget
 
 from attention_explorer.panels.playground.words import left_title
 from attention_explorer.session.training import LeftTraining
-from attention_explorer.widgets.beside import clear, flowing
 from attention_explorer.widgets.in_front import answer_of
 from attention_explorer.widgets.page import wrapped
+from attention_explorer.widgets.rows import clear, flowing
 
 MOST_SHOWN = 3
 """At once: the panel has to show more than these."""

@@ -10,13 +10,13 @@ from attention_explorer.panels.playground import batch_words as words
 from attention_explorer.panels.playground.batch_grid import BatchGrid
 from attention_explorer.panels.playground.numbers_table import Entry, NumbersTable
 from attention_explorer.session.training import TrainingState
-from attention_explorer.widgets.beside import flowing
 from attention_explorer.widgets.number_field import WholeBox
 from attention_explorer.widgets.number_text import MINUS, percent_text, value_text
 from attention_explorer.widgets.page import PageOrInvitation, page_of, wrapped
+from attention_explorer.widgets.rows import flowing
 from attention_explorer.widgets.weight_table import WeightTable
 from attention_explorer.widgets.whole_list_box import WholeListBox
-from attention_models.protocol.dissection import Dissection
+from attention_models.protocol.gradient_breakdown import GradientBreakdown
 from attention_models.protocol.training_messages import Dissect
 
 MOST_ROWS = 1024
@@ -53,7 +53,7 @@ class OneBatchPage(PageOrInvitation):
         self.moved.sortByColumn(_UPDATE, Qt.SortOrder.DescendingOrder)
         super().__init__(self._page(), _PAUSE, parent)
         self._number = 0
-        self._found: Dissection | None = None
+        self._found: GradientBreakdown | None = None
         self._place = -1
         self._chosen: tuple[int, int] | None = None  # token and dimension, by a person
         self.row.valueChanged.connect(lambda _: self._show_row())
@@ -129,7 +129,7 @@ class OneBatchPage(PageOrInvitation):
             self.invite("The next batch is being worked out …", can_open=False)
         # else what was shown stays until the next answer comes
 
-    def _show(self, found: Dissection) -> None:
+    def _show(self, found: GradientBreakdown) -> None:
         is_first = self._found is None
         self._found = found
         self.heading.setText(words.heading(found))
@@ -176,7 +176,7 @@ class OneBatchPage(PageOrInvitation):
         ids = words.ids_of(token)
         self.likeliest.set_row(ids.index(found.output.token) if found.output.token in ids else -1)
 
-    def _show_terms(self, found: Dissection, row: int) -> None:
+    def _show_terms(self, found: GradientBreakdown, row: int) -> None:
         rows = []
         for term in found.output.terms:
             if term.row == row:
@@ -187,7 +187,7 @@ class OneBatchPage(PageOrInvitation):
         added = words.sums(found, row)
         self.sums.show_rows([(Entry(name), Entry(words.precise(value), value)) for name, value in added])
 
-    def _show_moved(self, found: Dissection) -> None:
+    def _show_moved(self, found: GradientBreakdown) -> None:
         self.moved.show_rows(
             [
                 (

@@ -8,7 +8,7 @@ from functools import partial
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
 
-from attention_explorer.widgets.beside import clear, flowing
+from attention_explorer.widgets.rows import clear, flowing
 from attention_models.protocol.experiment_messages import RunModel
 
 

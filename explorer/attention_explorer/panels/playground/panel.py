@@ -38,10 +38,10 @@ from attention_explorer.session.state import Notice, State
 from attention_explorer.session.training import LeftTraining, TrainingState
 from attention_explorer.training_folders import is_private
 from attention_explorer.widgets import asking
-from attention_explorer.widgets.beside import below, flowing
 from attention_explorer.widgets.card import Card
 from attention_explorer.widgets.page import scrolling
 from attention_explorer.widgets.plot.ahead import import_ahead
+from attention_explorer.widgets.rows import below, flowing
 from attention_explorer.widgets.segments import Segments
 from attention_models.files.fingerprint import title_of_reference
 from attention_models.protocol.request import Request

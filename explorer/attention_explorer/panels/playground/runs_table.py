@@ -10,10 +10,10 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
 from attention_explorer.panels.playground.experiment_figures import Style, style_of
 from attention_explorer.theme import LIGHT, Theme
-from attention_explorer.widgets.beside import clear
 from attention_explorer.widgets.page import wrapped
 from attention_explorer.widgets.plot.geometry import LEGEND_KEY
 from attention_explorer.widgets.plot.paint import paint_key
+from attention_explorer.widgets.rows import clear
 from attention_explorer.widgets.themed import ThemedWidget
 
 _NAME, _FIGURE = 16, 16  # average characters of a name beside figures, and of a figure

@@ -9,9 +9,9 @@ from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
 
 from attention_explorer.panels.quality.words import Style
 from attention_explorer.theme import LIGHT, Theme
-from attention_explorer.widgets.beside import clear
 from attention_explorer.widgets.flow_layout import FlowLayout
 from attention_explorer.widgets.page import wrapped
+from attention_explorer.widgets.rows import clear
 from attention_models.protocol.quality import QualityBin, QualityExample
 
 

@@ -14,7 +14,7 @@ from attention_explorer.theme import Theme
 from attention_explorer.widgets.hatching import draw_hatching
 from attention_explorer.widgets.heat_map.frame import GAP, KEY_CORNER, QUERY_CORNER, Frame
 from attention_explorer.widgets.heat_map.view import Axis, MapView
-from attention_explorer.widgets.veil import lay_veil, runs
+from attention_explorer.widgets.padding_overlay import fade_parts, runs
 
 QUERY_TITLE = "query (looks)"
 KEY_TITLE = "key (is looked at)"
@@ -63,7 +63,7 @@ class MapPainter:
         last_row, last_column = self.view.rows.count - 1, self.view.columns.count - 1
         across = (self.cell(first, 0).united(self.cell(last, last_column)) for first, last in runs(rows))
         down = (self.cell(0, first).united(self.cell(last_row, last)) for first, last in runs(columns))
-        lay_veil(painter, self.theme, self.map_rect, (*across, *down))
+        fade_parts(painter, self.theme, self.map_rect, (*across, *down))
 
     def draw_titles(self, painter: QPainter) -> None:
         """What each axis is, where there is room to say it."""

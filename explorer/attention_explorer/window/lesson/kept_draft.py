@@ -10,14 +10,14 @@ from attention_explorer import autosaves
 from attention_explorer.autosaves import Left
 from attention_explorer.widgets.notice_bar import NoticeBar
 from attention_explorer.widgets.number_text import counted
-from attention_explorer.window.keeper import Keeper
 from attention_explorer.window.lesson.lessons import Lessons
+from attention_explorer.window.recovery import Recovery
 
 if TYPE_CHECKING:  # needed with the first lesson that is made
     from attention_explorer.session.kept_drafts import KeptDraft
 
 
-class DraftAutosave(Keeper["KeptDraft"]):
+class DraftAutosave(Recovery["KeptDraft"]):
     """Writes it to a file of its own, beside the window. Saving it, or letting it go, takes the file away."""
 
     def __init__(self, lessons: Lessons, bar: NoticeBar) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from attention_explorer.panels.first_token import resting_place
+from attention_explorer.panels.first_token import attention_sink
 from attention_explorer.panels.predicted import wanted_prediction
 from attention_explorer.panels.selected_head import head_shown, row_of, site_words, words_written
 from attention_explorer.session.state import State
@@ -98,7 +98,7 @@ def _weight(state: State) -> str:
 
 
 def _rests(state: State) -> str:
-    place = resting_place(state)
+    place = attention_sink(state)
     return "" if place is None else place.sentence
 
 

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from attention_models.files.training_steps import WEIGHTS_PREFIX, snapshot_path
 from attention_models.forward.context import Context
-from attention_models.protocol.dissection import Dissection, TokenLoss
 from attention_models.protocol.errors import InputError
+from attention_models.protocol.gradient_breakdown import GradientBreakdown, TokenLoss
 from attention_models.protocol.training_scripts import BatchOnScreen
 from attention_models.scripts.training.model_lines import make_model, same_threads
 from attention_models.scripts.writing import MOST_NUMBERS, Script, quoted
@@ -78,7 +78,7 @@ def _weights_of(script: Script, file: Path) -> None:
     )
 
 
-def _batch(script: Script, found: Dissection) -> None:
+def _batch(script: Script, found: GradientBreakdown) -> None:
     places = len(found.labels[0])
     padded = dict(found.inputs).get("input_ids", ())
     visible = tuple(tuple(int(id_ != PAD_ID) for id_ in row) for row in padded)
@@ -95,7 +95,7 @@ def _batch(script: Script, found: Dissection) -> None:
 # --------------------------------------------------------------------------- what is computed
 
 
-def _losses(script: Script, found: Dissection, seed: int, row: int) -> None:
+def _losses(script: Script, found: GradientBreakdown, seed: int, row: int) -> None:
     count, smoothing = len(found.tokens), found.smoothing
     vocabulary = len(found.words)
     script.line(f"dropout = {seed} * 1_000_003 + {found.step}", "its seed")
@@ -120,11 +120,11 @@ def _losses(script: Script, found: Dissection, seed: int, row: int) -> None:
     script.show("mean of the losses", "losses.mean()", found.loss)
 
 
-def _of_row(found: Dissection, row: int) -> list[tuple[int, TokenLoss]]:
+def _of_row(found: GradientBreakdown, row: int) -> list[tuple[int, TokenLoss]]:
     return [(i, token) for i, token in enumerate(found.tokens) if token.row == row]
 
 
-def _chain_rule(script: Script, found: Dissection, row: int) -> None:
+def _chain_rule(script: Script, found: GradientBreakdown, row: int) -> None:
     output, count = found.output, len(found.tokens)
     place = f"[{output.token}, {output.dimension}]"
     script.section(f"the gradient of W{place}: the logit of {quoted(found.words[output.token])}, dimension of h")
@@ -144,7 +144,7 @@ def _chain_rule(script: Script, found: Dissection, row: int) -> None:
     script.show("gradient by autograd", f"gradient{place}", output.total)
 
 
-def _adam(script: Script, found: Dissection) -> None:
+def _adam(script: Script, found: GradientBreakdown) -> None:
     adam = found.adam
     place = f"[{adam.index[0]}, {adam.index[1]}]"
     beta1, beta2 = adam.betas
@@ -165,7 +165,7 @@ def _adam(script: Script, found: Dissection) -> None:
     script.show("weight afterwards", f"model.lm_head.weight.detach(){place} + change", adam.after)
 
 
-def _deeper(script: Script, found: Dissection) -> None:
+def _deeper(script: Script, found: GradientBreakdown) -> None:
     deeper = found.deeper
     script.uses("import copy")
     script.section("a deeper gradient, held against a difference in float64")
@@ -197,7 +197,7 @@ def _deeper(script: Script, found: Dissection) -> None:
     script.show("difference", f"(loss_with({width}) - loss_with(-{width})) / (2 * {width})", deeper.difference)
 
 
-def _moved(script: Script, found: Dissection) -> None:
+def _moved(script: Script, found: GradientBreakdown) -> None:
     """By torch's own Adam, from what it keeps in the snapshot."""
     adam = found.adam
     script.section("how far the parameters move, by torch's own Adam")

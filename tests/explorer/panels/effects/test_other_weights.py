@@ -16,9 +16,14 @@ from attention_explorer.panels.effects.weights_shown import change_sentence, sam
 from attention_explorer.session.effects_choices import EffectsChoices
 from attention_explorer.session.intents import AskEffects, SelectHead
 from attention_explorer.session.state import State
+from attention_models.protocol.adversarial_attention import (
+    AdversarialAttentionRequest,
+    AdversarialAttentionView,
+    Moved,
+    Rerun,
+)
 from attention_models.protocol.explanation import ACCOUNTS, Account, ExplanationRequest, ExplanationView
 from attention_models.protocol.information import Unit
-from attention_models.protocol.other_weights import Moved, OtherWeightsRequest, OtherWeightsView, Rerun
 from attention_models.protocol.values import Candidate, SiteRef
 from tests.explorer.panels.effects.test_panel import AIM
 from tests.explorer.session import answers
@@ -36,9 +41,9 @@ def rerun(weights: list[float], distance: float, best: Candidate, former: Candid
     return Rerun(weights=np.array([weights]), divergence=np.array([0.25]), distance=distance, best=best, former=former)
 
 
-def found(request: OtherWeightsRequest, **changes: object) -> OtherWeightsView:
+def found(request: AdversarialAttentionRequest, **changes: object) -> AdversarialAttentionView:
     tom = said("␣Tom", 0.6)
-    view = OtherWeightsView(
+    view = AdversarialAttentionView(
         request=request,
         heads=((SITE, 1),),
         position=3,
@@ -96,10 +101,10 @@ def press(panel: EffectsPanel) -> None:
 
 
 def test_it_is_searched_once_asked_for_and_comes_in_parts(panel, session):
-    assert not any(isinstance(request, OtherWeightsRequest) for request in session.asked)
+    assert not any(isinstance(request, AdversarialAttentionRequest) for request in session.asked)
     press(panel)
     first = session.asked[-1]
-    assert first == OtherWeightsRequest(run=1, site=SITE, head=1, position=3)
+    assert first == AdversarialAttentionRequest(run=1, site=SITE, head=1, position=3)
     assert panel.weights.same.text() == "Searching."
     assert panel.weights.search.text() == "Stop the search"
     session.arrive(found(first, done=0.25, searched=False, blocks_done=False, moves_done=False))
@@ -124,7 +129,7 @@ def test_it_is_stopped_by_a_second_press_and_what_was_found_stays(panel, session
     session.arrive(found(session.asked[-1], done=0.25, searched=False, blocks_done=False, moves_done=False))
     with qtbot.waitSignal(session.called_off) as called_off:
         press(panel)
-    assert called_off.args == [OtherWeightsRequest.lane]
+    assert called_off.args == [AdversarialAttentionRequest.lane]
     assert not panel.is_waiting()
     assert "divergence" in panel.weights.same.text()
     count = len(session.asked)
@@ -200,14 +205,14 @@ def test_rows_of_an_encoder_are_not_those_of_the_answer(qtbot):
 
 @pytest.mark.parametrize(("unit", "most", "far"), [("nats", "0.693", "0.250"), ("bits", "1.000", "0.361")])
 def test_a_divergence_is_told_in_the_unit_beside_its_largest(unit: Unit, most: str, far: str) -> None:
-    request = OtherWeightsRequest(run=1, site=SITE, head=1)
+    request = AdversarialAttentionRequest(run=1, site=SITE, head=1)
     text = same_sentence(found(request), unit, [SITE])
     assert f"of layer 4, head 1, same answer: Jensen-Shannon divergence {far} of at most {most} {unit}" in text
     assert "moved by 0.00830 in total variation distance, where 0.01 was allowed: “Tom” 60.0 % → 59.5 %." in text
 
 
 def test_what_no_change_does_is_said_too() -> None:
-    request = OtherWeightsRequest(run=1, site=SITE, head=1)
+    request = AdversarialAttentionRequest(run=1, site=SITE, head=1)
     assert change_sentence(found(request), KEYS) == (
         "No key blocked by itself makes another answer likeliest. Nor does moving one key's weight to another: "
         "6 moves were tried."
@@ -223,7 +228,7 @@ def test_what_no_change_does_is_said_too() -> None:
 
 
 def test_strips_are_of_the_selected_head_in_one_scale() -> None:
-    request = OtherWeightsRequest(run=1, site=SITE, head=0, scope="layer")
+    request = AdversarialAttentionRequest(run=1, site=SITE, head=0, scope="layer")
     two = np.array([[0.1, 0.2, 0.7, 0.0], [0.3, 0.3, 0.4, 0.0]])
     same = Rerun(
         weights=two[::-1], divergence=np.array([0.1, 0.2]), distance=0.0, best=said("a", 1), former=said("a", 1)

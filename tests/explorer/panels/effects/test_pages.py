@@ -12,7 +12,7 @@ from attention_explorer.panels.effects.pages import before_sentence, head_senten
 from attention_explorer.panels.effects.patch_shown import patch_grid
 from attention_explorer.panels.effects.wording import in_unit
 from attention_explorer.widgets.number_text import signed, value_text
-from attention_models.protocol.effects import EffectsRequest, EffectsView, Said, SiteEffects
+from attention_models.protocol.effects import EffectsRequest, EffectsView, MetricValue, SiteEffects
 from attention_models.protocol.explanation import Account, ExplanationRequest, ExplanationView
 from attention_models.protocol.information import Unit
 from attention_models.protocol.patching import PatchRequest, PatchView
@@ -25,7 +25,7 @@ SITE = SiteRef("decoder", 4)
 
 
 def measured_on_loss() -> EffectsView:
-    before = Said(value=2.0, best_label="␣Anna", best_share=0.5, loss=2.0)
+    before = MetricValue(value=2.0, best_label="␣Anna", best_share=0.5, loss=2.0)
     return effects(EffectsRequest(run=1), aim=LOSS, now=replace(NOW, value=3.0), before=before)
 
 
@@ -58,7 +58,7 @@ def test_a_loss_is_told_in_the_unit_that_was_chosen(unit: Unit, factor: float) -
 
 @pytest.mark.parametrize(("unit", "factor"), [("nats", 1.0), ("bits", 1 / math.log(2))])
 def test_a_logit_has_no_unit_and_the_loss_beside_it_does(unit: Unit, factor: float) -> None:
-    before = Said(value=7.0, best_label="␣Anna", best_share=0.5, loss=2.0)
+    before = MetricValue(value=7.0, best_label="␣Anna", best_share=0.5, loss=2.0)
     told = in_unit(effects(EffectsRequest(run=1), before=before), unit)
     said = before_sentence(told, unit)
     assert "“Tom” 7.000 → 9.000" in said

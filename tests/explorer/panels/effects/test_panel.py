@@ -14,17 +14,17 @@ from attention_explorer.panels.head_map.panel import HeadMapPanel
 from attention_explorer.session.effects_choices import Answer, EffectsChoices
 from attention_explorer.session.intents import OpenCheckpoint, RestoreDocument, SelectHead, SetView
 from attention_explorer.session.state import InterventionItem, State
+from attention_models.protocol.ablation import Ablation, Fill
 from attention_models.protocol.attribution import AttributionRequest
-from attention_models.protocol.effects import Aim, AimView, EffectsRequest, EffectsView, Said, SiteEffects
+from attention_models.protocol.effects import EffectsRequest, EffectsView, Metric, MetricValue, MetricView, SiteEffects
 from attention_models.protocol.explanation import ExplanationRequest
 from attention_models.protocol.lens import LensRequest
 from attention_models.protocol.patching import PatchRequest
-from attention_models.protocol.skip import Fill, Skip
 from attention_models.protocol.values import Candidate, SiteRef
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown
 
-AIM = AimView(
+AIM = MetricView(
     measure="logit",
     position=13,
     target=4,
@@ -37,7 +37,7 @@ AIM = AimView(
         Candidate(id=5, label="␣Anna", piece="Anna", probability=0.2, logit=8.0, rank=2),
     ),
 )
-NOW = Said(value=9.0, best_label="␣Tom", best_share=0.6, loss=3.0)
+NOW = MetricValue(value=9.0, best_label="␣Tom", best_share=0.6, loss=3.0)
 
 
 def effects(request: EffectsRequest, done: float = 1.0, **changes: object) -> EffectsView:
@@ -78,7 +78,7 @@ def test_strongest_and_without(panel, session, qtbot):
     assert (session.state.selection.site, session.state.selection.head) == (SiteRef("decoder", 4), 1)
     assert panel.grid.selection == (4, 1)
     qtbot.mouseClick(panel.controls.without, Qt.MouseButton.LeftButton)
-    skip = Skip("head", SiteRef("decoder", 4), 1)
+    skip = Ablation("head", SiteRef("decoder", 4), 1)
     assert session.state.document.interventions == (InterventionItem(skip),)
     assert panel.controls.without.isChecked()
     qtbot.mouseClick(panel.controls.without, Qt.MouseButton.LeftButton)
@@ -95,7 +95,7 @@ def test_a_click_selects_the_head_and_its_menu_takes_it_out(panel, session, qtbo
         assert menu is not None
         next(action for action in menu.actions() if action.text() == label).trigger()
         values = [item.value for item in session.state.document.interventions]
-        assert values == [Skip("head", SiteRef("decoder", 5), 0, fill)]
+        assert values == [Ablation("head", SiteRef("decoder", 5), 0, fill)]
 
 
 def test_a_head_that_is_to_be_shown_comes_to_the_front(panel, session, qtbot):
@@ -111,12 +111,12 @@ def test_a_second_token_makes_a_difference_and_a_typed_one_goes_as_words(panel, 
     session.arrive(effects(session.asked[-1]))
     panel.controls.against.setCurrentIndex(2)
     panel.controls.against.textActivated.emit(panel.controls.against.currentText())
-    assert session.asked[-1].aim == Aim(measure="difference", position=3, against=5)
+    assert session.asked[-1].aim == Metric(measure="difference", position=3, against=5)
     panel.controls.target.setEditText("␣Ben")
     panel.controls.target.lineEdit().editingFinished.emit()
-    assert session.asked[-1].aim == Aim(measure="difference", position=3, target=" Ben", against=5)
+    assert session.asked[-1].aim == Metric(measure="difference", position=3, target=" Ben", against=5)
     panel.controls.loss.click()
-    assert session.asked[-1].aim == Aim(measure="loss", position=3)
+    assert session.asked[-1].aim == Metric(measure="loss", position=3)
 
 
 def test_each_page_asks_its_own_question(panel, session):
@@ -153,7 +153,7 @@ def test_a_selection_leaves_the_cells_and_another_unit_tells_losses_anew(panel, 
 
 
 def test_what_was_before_is_said_of_an_edited_run(panel, session):
-    before = Said(value=9.5, best_label="␣Anna", best_share=0.5, loss=2.5)
+    before = MetricValue(value=9.5, best_label="␣Anna", best_share=0.5, loss=2.5)
     session.arrive(effects(session.asked[-1], before=before))
     said = panel.change.text()
     assert "9.500 → 9.000" in said
@@ -196,7 +196,7 @@ def test_answers_that_were_chosen_for_another_model_are_let_go(panel, session):
     session.arrive(answers.ran(2))
     asked = [request for request in session.asked if isinstance(request, EffectsRequest) and request.run == 2]
     assert asked
-    assert {request.aim for request in asked} == {Aim(position=3)}
+    assert {request.aim for request in asked} == {Metric(position=3)}
     assert panel.controls.target.currentText() == "the likeliest"
 
 
@@ -210,7 +210,7 @@ def test_what_was_chosen_is_undone_and_redone_where_one_sees_it(panel, session):
     assert session.asked[-1].aim.measure == "loss"
     session.undo()
     assert not panel.controls.loss.isChecked()
-    assert session.asked[-1].aim == Aim(position=3, target=5)
+    assert session.asked[-1].aim == Metric(position=3, target=5)
     session.undo()
     assert panel.controls.other.text() == ""
     session.undo()

@@ -14,12 +14,12 @@ from attention_explorer.panels.effects.questions import HEADS, LENS, PATCH, SUM,
 from attention_explorer.session.effects_choices import EffectsChoices
 from attention_explorer.session.intents import AskEffects, SelectHead
 from attention_explorer.session.state import State
+from attention_models.protocol.adversarial_attention import AdversarialAttentionView
 from attention_models.protocol.attribution import AttributionRequest
 from attention_models.protocol.effects import EffectsView, HeadEffectRequest
 from attention_models.protocol.explanation import ExplanationRequest
 from attention_models.protocol.in_context import InContextAtRequest, InContextView
 from attention_models.protocol.lens import LensAtRequest, LensView
-from attention_models.protocol.other_weights import OtherWeightsView
 from attention_models.protocol.patching import PatchColumnRequest
 from attention_models.protocol.values import SiteRef
 from tests.explorer.panels.effects.words_answers import comparison
@@ -127,7 +127,7 @@ def test_weights_that_were_found_have_a_button_of_their_own(tmp_path: Path) -> N
         code = script.code
         script.close()
         settle(window)
-        view = window.session.state.results.of(OtherWeightsView)
+        view = window.session.state.results.of(AdversarialAttentionView)
     assert view is not None
     lines = printed({"weights": code}, tmp_path)["weights"]
     said = {line.name: line for line in lines}

@@ -10,8 +10,8 @@ import pytest
 from attention_explorer.panels.flow.formulas import formula, worked
 from attention_models import open_checkpoint
 from attention_models.flow.block import answer
+from attention_models.protocol.ablation import Ablation
 from attention_models.protocol.flow import BlockRequest, BlockView, FeedForwardBox, HeadsBox, NormBox, OutputBox, SumBox
-from attention_models.protocol.skip import Skip
 from attention_models.protocol.values import SiteRef
 from tests.explorer.panels.flow import made
 from tests.models.flow.blocks import context_of
@@ -74,7 +74,7 @@ def test_what_is_switched_off_has_no_arithmetic():
 def test_norms_and_sums_come_to_what_the_model_gave(name: str, off: bool) -> None:
     model = open_checkpoint(name)
     stack = "encoder" if name == "story-bert" else "decoder"
-    edits = (Skip("norm1", SiteRef(stack, 1)),) if off else ()
+    edits = (Ablation("norm1", SiteRef(stack, 1)),) if off else ()
     context = context_of(model, "Tom and Anna went", *edits)
     view = answer(BlockRequest(run=1, stack=stack, layer=1, position=2), context)
     numbers = [n for n, box in enumerate(view.boxes) if isinstance(box, (NormBox, SumBox))]

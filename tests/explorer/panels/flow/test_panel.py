@@ -14,12 +14,12 @@ from attention_explorer.paths import resource
 from attention_explorer.session.hover import Pointed
 from attention_explorer.session.intents import SelectCell, SelectHead, SelectQuery, SetView
 from attention_explorer.session.state import InterventionItem, State
+from attention_models.protocol.ablation import Ablation
 from attention_models.protocol.comparison import CompareRequest, TokenChange
 from attention_models.protocol.flow import BlockRequest, FlowRequest
 from attention_models.protocol.head import HeadRequest, HeadView
 from attention_models.protocol.prediction import PredictionRequest
 from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.skip import Skip
 from attention_models.protocol.values import SiteRef
 from tests.explorer.panels.flow.made import block_view, flow_view, two_stacks
 from tests.explorer.session import answers
@@ -178,14 +178,14 @@ def test_switching_off_puts_an_intervention_and_on_again_takes_it_away(panel, se
     expected = {0: "norm1", 5: "attention", 7: "norm2", 8: "mlp"}
     for box, part in expected.items():
         click(qtbot, block, block.switch_rect(box))
-        assert session.state.document.interventions == (InterventionItem(Skip(part, SITE)),)
+        assert session.state.document.interventions == (InterventionItem(Ablation(part, SITE)),)
         assert block.switches[box] == "Switch on"
         click(qtbot, block, block.switch_rect(box))
         assert session.state.document.interventions == ()
 
 
 def test_loss_and_next_token_stand_beside_the_model_as_it_is(panel, session):
-    edited = RunInputs("Tom and Anna went", interventions=(Skip("mlp", SITE),))
+    edited = RunInputs("Tom and Anna went", interventions=(Ablation("mlp", SITE),))
     run = answers.ran(run=2)
     session.arrive(replace(run, request=replace(run.request, inputs=edited)), flow_view(run=2))
     session.arrive(block_view(BlockRequest(run=2, stack="decoder", layer=5, position=3)))

@@ -28,11 +28,11 @@ from attention_explorer.session.intents import (
 )
 from attention_explorer.session.state import Document, InterventionItem, Selection
 from attention_explorer.widgets.number_text import value_text
+from attention_models.protocol.ablation import Ablation
 from attention_models.protocol.comparison import CompareRequest, CompareView, TokenChange
 from attention_models.protocol.head import HeadView
 from attention_models.protocol.interventions import Adapter, Mask, Scale
 from attention_models.protocol.running import Ran
-from attention_models.protocol.skip import Skip
 from attention_models.protocol.values import SiteRef
 from attention_models.views.comparison import loss
 from tests.explorer.panels.masks_host import Host, opened_host
@@ -478,7 +478,7 @@ def test_a_part_of_the_selected_block_is_switched_off_and_on_again(host):
     plain = comparison(host)
     click(switches.buttons["mlp"])
     host.settle()
-    skip = Skip("mlp", SITE)
+    skip = Ablation("mlp", SITE)
     assert interventions(host) == [skip]
     assert listed(host) == ["feed-forward network off, decoder layer 5"]
     model = models.open_checkpoint("story-gpt")
@@ -497,7 +497,7 @@ def test_a_part_of_the_selected_block_is_switched_off_and_on_again(host):
     host.settle()
     click(switches.buttons["norm1"])
     host.settle()
-    assert interventions(host) == [skip, Skip("norm1", SITE)]
+    assert interventions(host) == [skip, Ablation("norm1", SITE)]
     host.session.dispatch(SelectHead(SiteRef("decoder", 2), 0))
     host.settle()
     assert switches.title.text() == "Switch off in layer 2"
@@ -505,7 +505,7 @@ def test_a_part_of_the_selected_block_is_switched_off_and_on_again(host):
     host.session.dispatch(SelectHead(SITE, HEAD))
     click(switches.buttons["mlp"])
     host.settle()
-    assert interventions(host) == [Skip("norm1", SITE)]
+    assert interventions(host) == [Ablation("norm1", SITE)]
 
 
 def test_the_blocks_of_both_stacks_have_their_own_parts(qapp):
@@ -516,7 +516,7 @@ def test_the_blocks_of_both_stacks_have_their_own_parts(qapp):
         assert not switches.buttons["cross"].isHidden()
         click(switches.buttons["cross"])
         host.settle()
-        assert interventions(host) == [Skip("cross", SiteRef("decoder", 1))]
+        assert interventions(host) == [Ablation("cross", SiteRef("decoder", 1))]
         host.session.dispatch(SelectHead(SiteRef("encoder", 1), 0))
         host.settle()
         assert switches.title.text() == "Switch off in encoder layer 1"

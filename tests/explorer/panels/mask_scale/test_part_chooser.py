@@ -17,8 +17,8 @@ from attention_explorer.panels.mask_scale.part_chooser import PartChooser
 from attention_explorer.session import files
 from attention_explorer.session.intents import PutIntervention, SelectHead
 from attention_explorer.session.state import Document, Selection
+from attention_models.protocol.ablation import Ablation
 from attention_models.protocol.comparison import CompareView
-from attention_models.protocol.skip import Skip
 from attention_models.protocol.values import SiteRef
 from tests.explorer.panels.masks_host import Host, opened_host
 from tests.explorer.real_window import EXAMPLE, destroy
@@ -88,22 +88,22 @@ def test_it_offers_what_the_model_has_and_no_more(host: Host) -> None:
     pick(chooser.what, "gain of norm 1")  # held at nothing else
     assert not chooser.fill.isEnabled()
     assert not chooser.position.isVisible()
-    assert chooser.skip() == Skip("norm1", SITE)
+    assert chooser.skip() == Ablation("norm1", SITE)
 
 
 @pytest.mark.short("head-*")
 @pytest.mark.parametrize(
     ("what", "number", "fill", "position", "expected"),
     [
-        ("head", 3, "zero", None, Skip("head", SITE, 3)),
-        ("neuron", 17, "its mean", None, Skip("neuron", SITE, 17, "mean")),
-        ("feed-forward network", None, "its value at position", 1, Skip("mlp", SITE, None, "position", 1)),
-        ("whole layer", None, "zero", None, Skip("layer", SITE)),
-        ("gain of norm 2", None, "zero", None, Skip("norm2", SITE)),
+        ("head", 3, "zero", None, Ablation("head", SITE, 3)),
+        ("neuron", 17, "its mean", None, Ablation("neuron", SITE, 17, "mean")),
+        ("feed-forward network", None, "its value at position", 1, Ablation("mlp", SITE, None, "position", 1)),
+        ("whole layer", None, "zero", None, Ablation("layer", SITE)),
+        ("gain of norm 2", None, "zero", None, Ablation("norm2", SITE)),
     ],
 )
 def test_a_press_is_listed_run_undone_and_saved(
-    host: Host, what: str, number: int | None, fill: str, position: int | None, expected: Skip
+    host: Host, what: str, number: int | None, fill: str, position: int | None, expected: Ablation
 ) -> None:
     chooser = host.masks.part_chooser
     pick(chooser.what, what)
@@ -151,7 +151,7 @@ def test_a_head_taken_out_elsewhere_is_known_here_and_another_value_takes_its_pl
     pick(chooser.fill, "its mean")
     assert chooser.button.text() == "Switch off"
     press(host, chooser)
-    assert changes(host) == [Skip("head", SITE, 1, "mean")]
+    assert changes(host) == [Ablation("head", SITE, 1, "mean")]
 
 
 def test_what_was_chosen_by_hand_stays_until_another_head_is_selected(host: Host) -> None:
@@ -160,7 +160,7 @@ def test_what_was_chosen_by_hand_stays_until_another_head_is_selected(host: Host
     pick(chooser.what, "attention")
     pick(chooser.fill, "zero")
     press(host, chooser)
-    assert changes(host) == [Skip("attention", SiteRef("decoder", 0))]
+    assert changes(host) == [Ablation("attention", SiteRef("decoder", 0))]
     assert chooser.layer.currentText() == "layer 0"
     host.session.dispatch(SelectHead(SiteRef("decoder", 3), 0))
     host.settle()
@@ -179,7 +179,7 @@ def test_both_stacks_and_cross_attention_have_their_own(qapp: Any) -> None:
         pick(chooser.what, "cross-attention head")
         chooser.number.setValue(config.decoder_attention_heads - 1)
         press(host, chooser)
-        assert changes(host) == [Skip("head", SiteRef("cross", 1), config.decoder_attention_heads - 1)]
+        assert changes(host) == [Ablation("head", SiteRef("cross", 1), config.decoder_attention_heads - 1)]
         pick(chooser.layer, "encoder layer 0")
         assert "cross-attention" not in entries(chooser.what)
         pick(chooser.fill, "its value at position")
@@ -221,12 +221,12 @@ def test_everything_that_is_offered_runs_in_a_picture_model(qapp: Any) -> None:
                 press(host, chooser)
                 assert host.state.notice is None, (what, fill)
                 assert changes(host) == [chooser.skip()], (what, fill)
-                host.session.dispatch(PutIntervention(Skip(**{**as_dict(changes(host)[0]), "on": True})))
+                host.session.dispatch(PutIntervention(Ablation(**{**as_dict(changes(host)[0]), "on": True})))
                 host.settle()
 
 
-def as_dict(skip: Skip) -> dict[str, Any]:
-    return {name: getattr(skip, name) for name in Skip.__dataclass_fields__}
+def as_dict(skip: Ablation) -> dict[str, Any]:
+    return {name: getattr(skip, name) for name in Ablation.__dataclass_fields__}
 
 
 def test_what_is_chosen_is_read_whole(host: Host) -> None:

@@ -6,8 +6,8 @@ import pytest
 
 from attention_explorer.session.intents import PutIntervention
 from attention_explorer.session.state import Document
+from attention_models.protocol.ablation import Ablation
 from attention_models.protocol.comparison import CompareView
-from attention_models.protocol.skip import Skip
 from attention_models.protocol.values import SiteRef
 from tests.explorer.panels.masks_host import opened_host
 from tests.models import tiny
@@ -25,7 +25,7 @@ def test_what_can_be_switched_off_can_be_and_is_listed(qapp, tmp_path):
         assert panel.unseen.text().startswith(why)
         assert not any(knobs.isVisible() for knobs in (panel.scope_chooser, panel.mask_knobs, panel.scale_knobs))
         assert panel.part_switches.isVisible()
-        host.session.dispatch(PutIntervention(Skip("mlp", SiteRef("decoder", 1))))
+        host.session.dispatch(PutIntervention(Ablation("mlp", SiteRef("decoder", 1))))
         host.settle()
         assert panel.list.isVisible()
         assert len(panel.list.lines) == 1

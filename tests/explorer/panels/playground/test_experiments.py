@@ -11,7 +11,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QWidget
 
 from attention_explorer.compute.experiment_link import ExperimentLink, connect_experiment
-from attention_explorer.compute.turns import Turns
+from attention_explorer.compute.gui_queue import GuiQueue
 from attention_explorer.panels.playground import experiment_words, experiments
 from attention_explorer.panels.playground.experiment_figures import STYLES
 from attention_explorer.panels.playground.experiments import ExperimentsPage
@@ -87,7 +87,7 @@ def test_every_word_of_every_experiment_is_plain_or_explained():
 @pytest.mark.full
 def test_run_trains_what_is_chosen_and_every_figure_is_that_of_the_runs(qtbot, tiny, tmp_path, monkeypatch):
     monkeypatch.setenv("ATTENTION_EXPLORER_HOME", str(tmp_path / "home"))
-    session, link = SilentSession(), ExperimentLink(Turns())
+    session, link = SilentSession(), ExperimentLink(GuiQueue())
     connect_experiment(session, link)
     panel = opened(qtbot, session)
     page = panel.experiments

@@ -14,8 +14,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QWidget
 from torch import Tensor, nn
 
+from attention_explorer.compute.gui_queue import GuiQueue
 from attention_explorer.compute.training_link import TrainingLink, connect_training
-from attention_explorer.compute.turns import Turns
 from attention_explorer.panels.playground import batch_words as words
 from attention_explorer.panels.playground.one_batch import OneBatchPage
 from attention_explorer.panels.playground.panel import ONE_BATCH, PlaygroundPanel
@@ -37,8 +37,8 @@ from attention_models.protocol.training_messages import (
 from attention_models.textbook.pretrained import TextbookModel
 from attention_models.textbook.tokenizer import SPECIAL
 from attention_models.textbook.transformer import IGNORE
-from attention_models.training.dissection import dissect
 from attention_models.training.experiment import experiment
+from attention_models.training.gradient_breakdown import break_down_gradient
 from attention_models.training.training import Training
 from tests.explorer.silent import SilentSession, shown
 from tests.explorer.window.test_terms import unexplained
@@ -130,7 +130,7 @@ class Watched:
         asked = self.command()
         assert isinstance(asked, Dissect)
         with self.training.untouched():
-            self.tell(Dissected(dissect(self.training, asked.token, asked.dimension)))
+            self.tell(Dissected(break_down_gradient(self.training, asked.token, asked.dimension)))
 
 
 @pytest.fixture(params=range(len(SHAPES)), ids=["encoder-decoder", "decoder", "encoder"])
@@ -339,7 +339,7 @@ def test_what_moves_is_what_the_step_moves(watched):
 
 @pytest.fixture
 def linked(qtbot, settings_folder: Path) -> Iterator[PlaygroundPanel]:
-    session, link = SilentSession(), TrainingLink(Turns())
+    session, link = SilentSession(), TrainingLink(GuiQueue())
     connect_training(session, link)
     panel = shown(qtbot, PlaygroundPanel, session)
     yield panel

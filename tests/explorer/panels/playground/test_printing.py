@@ -35,8 +35,8 @@ from attention_models.protocol.training_messages import (
     TrainingPoint,
 )
 from attention_models.protocol.training_scripts import BatchOnScreen, RunsOnScreen, TrainingOnScreen, TuningOnScreen
-from attention_models.training.dissection import dissect
 from attention_models.training.experiment import experiment
+from attention_models.training.gradient_breakdown import break_down_gradient
 from tests.explorer.prepared import tiny_experiment
 from tests.explorer.session.answers import loaded
 from tests.explorer.silent import SilentSession, shown
@@ -132,7 +132,7 @@ def test_the_next_batch_is_the_one_that_is_shown(panel, session, asked_for):
     tell(session, Learned((TrainingPoint(*astuple(training.step())),), 1.0, 0.1, "paused"))
     assert not panel.code_button.isEnabled()
     with training.untouched():
-        found = dissect(training)
+        found = break_down_gradient(training)
     tell(session, Dissected(found))
     panel.one_batch.row.setFocus()
     QTest.keyClick(panel.one_batch.row, Qt.Key.Key_Up)

@@ -11,8 +11,8 @@ from attention_models.engine.engine import Engine
 from attention_models.protocol.scripts import ScriptRequest
 from attention_models.protocol.training_messages import Asked
 from attention_models.protocol.training_scripts import BatchOnScreen
-from attention_models.training.dissection import dissect
 from attention_models.training.experiment import experiment
+from attention_models.training.gradient_breakdown import break_down_gradient
 from attention_models.training.training import Training
 from tests.models.asking import failure_of
 from tests.models.scripts.running import printed, script
@@ -39,7 +39,7 @@ def waiting(folder: Path, task: str, switches: dict[str, str], steps: int) -> tu
         training.step()
     training.snapshot()
     with training.untouched():
-        found = dissect(training)
+        found = break_down_gradient(training)
     return training, BatchOnScreen(asked=asked, dissection=found, row=2, folder=str(folder))
 
 

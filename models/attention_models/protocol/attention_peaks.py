@@ -1,0 +1,32 @@
+"""What every head attends to from the token that is looked at first: words alone, no sink."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from attention_models.protocol.values import Site
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionPeak:
+    """The word that a head gives most of one row."""
+
+    key: int
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionPeaks:
+    """The row `query` of every head, as far as words are concerned. `attention_models.views.attention_peaks` says which.
+
+    `of_heads` has a Look for each head of each site, in the order of the run's sites; none of the sites that have no
+    such row (the encoder and the decoder beside a cross-attention).
+    """
+
+    query: int
+    of_heads: tuple[tuple[AttentionPeak, ...], ...]
+
+    def of(self, sites: tuple[Site, ...], site: Site, head: int) -> AttentionPeak | None:
+        """The Look of one head; None where its site has none."""
+        found = self.of_heads[sites.index(site)]
+        return found[head] if head < len(found) else None
