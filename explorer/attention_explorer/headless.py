@@ -342,10 +342,10 @@ def _write_picture_of(args: argparse.Namespace, asked: Given, width: int, height
 
     from attention_explorer.settings import Settings
     from attention_explorer.window.display import why_unreadable
-    from attention_explorer.window.saving import save_picture
     from attention_explorer.window.screen import show_screen
     from attention_explorer.window.waiting import wait_for
     from attention_explorer.window.window import MainWindow
+    from attention_explorer.window.window_pictures import save_picture
 
     app = QApplication.instance() or QApplication(sys.argv[:1])
     if unreadable := why_unreadable():

@@ -32,7 +32,7 @@ def write_tables(args: argparse.Namespace, state: State) -> str:
 
 def _write_roles(args: argparse.Namespace, model: Model) -> None:
     from attention_models.roles.roles import head_roles
-    from attention_models.roles.saving import save_roles
+    from attention_models.roles.roles_export import save_roles
 
     found = head_roles(model, args.probe, report=show_progress)
     show_progress("", None)
@@ -45,7 +45,7 @@ def _write_roles(args: argparse.Namespace, model: Model) -> None:
 
 def _write_means(args: argparse.Namespace, model: Model, state: State) -> None:
     from attention_models.corpus.corpus import read_corpus
-    from attention_models.corpus.saving import save_means
+    from attention_models.corpus.corpus_export import save_means
 
     edits = state.document.inputs.interventions
     view = read_corpus(model, args.corpus, interventions=edits, report=show_progress)

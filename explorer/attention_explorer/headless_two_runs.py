@@ -46,7 +46,7 @@ def write_comparison(args: argparse.Namespace, state: State) -> str:
     if state.document.compared is None and not args.other_given:
         return _NO_B
     from attention_explorer.compute.worker import open_engine
-    from attention_models.two_runs.saving import save_comparison
+    from attention_models.two_runs.two_runs_export import save_comparison
 
     start_for(state.document.checkpoint)
     engine = open_engine()

@@ -258,7 +258,7 @@ def _trained(window: MainWindow, is_there: Callable[[TrainingState], bool]) -> T
 
 
 def _save_picture(window: MainWindow, folder: Path) -> str:
-    from attention_explorer.window.saving import save_picture
+    from attention_explorer.window.window_pictures import save_picture
 
     path = folder / "window.png"
     if sentence := save_picture(window.grab(), path):

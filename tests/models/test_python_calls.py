@@ -14,7 +14,7 @@ from attention_models import compare_runs, decode, logit_lens, open_checkpoint, 
 from attention_models.forward.model import Model
 from attention_models.protocol.errors import InputError
 from attention_models.scripts.loading import load, load_tokenizer
-from attention_models.scripts.writing import Script
+from attention_models.scripts.script_text import Script
 from tests.models import tiny
 from tests.models.tiny import TinyFolder, TinyModel
 

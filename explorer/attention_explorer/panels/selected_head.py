@@ -18,8 +18,8 @@ from attention_models.protocol.matrices import MatricesRequest, window_start
 from attention_models.protocol.running import Ran
 from attention_models.protocol.two_runs import RunSide
 from attention_models.protocol.values import CheckpointInfo, Site, SiteRef, Token, site_tokens
-from attention_models.protocol.words import Words, word_label
-from attention_models.protocol.words import site_words as words_of_site
+from attention_models.protocol.word_spans import Words, word_label
+from attention_models.protocol.word_spans import site_words as words_of_site
 
 NEXT = "⟨next⟩"
 """What the last row of cross-attention wrote: a word that does not stand in the target."""

@@ -67,7 +67,7 @@ class FileDialogs:
         path = ask_where_to_save(self._window, "Save a picture of the window", "attention.png", PICTURES)
         if path is None:
             return
-        from attention_explorer.window.saving import save_picture
+        from attention_explorer.window.window_pictures import save_picture
 
         self.session.dispatch(Show(None))  # what was said before is no part of the picture
         QCoreApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest)  # the panels take its room first

@@ -53,7 +53,7 @@ from attention_models.roles.distances import ByDistance, ClassedCells, offset_of
 from attention_models.roles.layers import OfMask, weights_of_rows
 from attention_models.roles.patterns import CELLS
 from attention_models.roles.token_features import SiteTokenFeatures, TokenFeatures
-from attention_models.roles.writing import written_of
+from attention_models.roles.written_targets import written_of
 
 _AT_ONCE = 256  # lines that are read, sorted by length and run
 _MOMENT = 0.2  # seconds that an answer takes, about

@@ -16,7 +16,7 @@ from attention_models.dataflow.watch import Watch
 from attention_models.flow.box_specs import BoxSpec
 from attention_models.flow.layout import Layout, Vectors, vectors_of
 from attention_models.flow.model import Watched, watched_run
-from attention_models.flow.recurrent import NO_BLOCKS
+from attention_models.flow.recurrent_flow import NO_BLOCKS
 from attention_models.forward.context import Context
 from attention_models.forward.current_run import CurrentRun
 from attention_models.forward.intervened import intervened

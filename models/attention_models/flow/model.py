@@ -18,7 +18,7 @@ from attention_models.dataflow.own_attention import own_sites_of
 from attention_models.dataflow.watch import Watch, unwatched
 from attention_models.flow.embedding import embedding_of
 from attention_models.flow.layout import Layout, norms
-from attention_models.flow.recurrent import unrolled
+from attention_models.flow.recurrent_flow import unrolled
 from attention_models.forward.batches import encode, real_keys
 from attention_models.forward.context import Context
 from attention_models.forward.current_run import CurrentRun

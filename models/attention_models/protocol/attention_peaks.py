@@ -17,9 +17,9 @@ class AttentionPeak:
 
 @dataclass(frozen=True, slots=True)
 class AttentionPeaks:
-    """The row `query` of every head, as far as words are concerned. `attention_models.views.attention_peaks` says which.
+    """The row `query` of every head, as far as words are concerned, from `attention_models.views.attention_peaks`.
 
-    `of_heads` has a Look for each head of each site, in the order of the run's sites; none of the sites that have no
+    `of_heads` has an AttentionPeak for each head of each site, in the order of the run's sites; none of the sites that have no
     such row (the encoder and the decoder beside a cross-attention).
     """
 
@@ -27,6 +27,6 @@ class AttentionPeaks:
     of_heads: tuple[tuple[AttentionPeak, ...], ...]
 
     def of(self, sites: tuple[Site, ...], site: Site, head: int) -> AttentionPeak | None:
-        """The Look of one head; None where its site has none."""
+        """The peak of one head; None where its site has none."""
         found = self.of_heads[sites.index(site)]
         return found[head] if head < len(found) else None

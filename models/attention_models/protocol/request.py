@@ -37,7 +37,7 @@ class Request:
             needed and calls it with the request and an `attention_models.forward.context.Context`; it returns a
             `Result`.
         printed_by: the function that writes the answer as a PyTorch script, as "package.module:name", "" where there is
-            none. It is called like that of `answered_by` and returns an `attention_models.scripts.writing.Script`.
+            none. It is called like that of `answered_by` and returns an `attention_models.scripts.script_text.Script`.
         no_memory: what to tell the person where memory runs out.
         outlives_model: whether its answer holds whatever model is open.
     """

@@ -12,7 +12,7 @@ from attention_models.protocol.work import Cancelled, Report, ShouldStop
 from attention_models.roles.batching import takes_batches
 from attention_models.roles.probe import Probe, ProbeText, picture_probe
 from attention_models.roles.repeats import repeated_ids
-from attention_models.roles.writing import written_of
+from attention_models.roles.written_targets import written_of
 from attention_models.textbook.tasks import date_pairs
 
 _DATES = 40

@@ -17,7 +17,7 @@ from attention_models.scripts.heads import Head, word_of
 from attention_models.scripts.loading import load
 from attention_models.scripts.own_functions import call, open_here
 from attention_models.scripts.rerun_inputs import Answer, answer_of, check_alone, give, inputs_of, why_not_again
-from attention_models.scripts.writing import Script, quoted
+from attention_models.scripts.script_text import Script, quoted
 
 _NOTHING = "No other weights were found yet. Press “Search other weights”, and ask again once there are some."
 _UNHOOKED = "its attention goes through no function that could be replaced"

@@ -18,7 +18,7 @@ from attention_models.scripts.head import keep_weights, outputs_of, why_no_weigh
 from attention_models.scripts.inputs import given
 from attention_models.scripts.loading import load, load_recurrent, why_not_loaded
 from attention_models.scripts.patterns import visible_code, visible_of
-from attention_models.scripts.writing import Script
+from attention_models.scripts.script_text import Script
 from attention_models.textbook.transformer import MultiHeadAttention
 
 _MOST_BYTES = 4 << 30

@@ -16,7 +16,7 @@ from attention_models.protocol.scripts import ScriptRequest, ScriptView
 from attention_models.scripts.cell import cell_script
 from attention_models.scripts.head import head_script
 from attention_models.scripts.next_token import next_token_script
-from attention_models.scripts.writing import Script
+from attention_models.scripts.script_text import Script
 
 Writer = Callable[[Request, Context], Script]
 

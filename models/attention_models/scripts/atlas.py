@@ -11,7 +11,7 @@ from attention_models.forward.current_run import CurrentRun
 from attention_models.protocol.atlas import AtlasRequest
 from attention_models.protocol.errors import InputError
 from attention_models.scripts.all_weights import all_weights, layers_of
-from attention_models.scripts.writing import Script
+from attention_models.scripts.script_text import Script
 
 _POOL = {
     "max": ("the largest weight in it", "F.max_pool2d(w[None], cell, ceil_mode=True)[0]"),

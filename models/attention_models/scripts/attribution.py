@@ -32,8 +32,8 @@ from attention_models.scripts.rerun_inputs import (
     settled_of,
     why_not_again,
 )
+from attention_models.scripts.script_text import Script
 from attention_models.scripts.streams import blocks_code, gain_code, print_stream
-from attention_models.scripts.writing import Script
 from attention_models.views.residual import logit_path
 
 _MOST = 160

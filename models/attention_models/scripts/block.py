@@ -22,7 +22,7 @@ from attention_models.protocol.flow import (
 )
 from attention_models.scripts.heads import word_of
 from attention_models.scripts.loading import load, why_not_loaded
-from attention_models.scripts.writing import Script
+from attention_models.scripts.script_text import Script
 from attention_models.textbook import transformer
 from attention_models.textbook.transformer import Block
 

@@ -17,8 +17,8 @@ from attention_models.protocol.cell import CellRequest, CellView
 from attention_models.protocol.errors import InputError
 from attention_models.scripts.heads import Head
 from attention_models.scripts.loading import load, why_not_loaded
-from attention_models.scripts.recurrent import recurrent_scores
-from attention_models.scripts.writing import Script
+from attention_models.scripts.recurrent_scores import recurrent_scores
+from attention_models.scripts.script_text import Script
 from attention_models.textbook.transformer import MultiHeadAttention, _single, eager_attention_forward
 from attention_models.views.cell import cell_view
 from attention_models.views.residual import output_projection, output_weight

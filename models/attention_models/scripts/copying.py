@@ -17,9 +17,9 @@ from attention_models.protocol.roles import RolesView
 from attention_models.protocol.values import Site
 from attention_models.roles.copying import value_weights
 from attention_models.scripts.loading import load
+from attention_models.scripts.script_text import Script
 from attention_models.scripts.streams import gain_code
 from attention_models.scripts.which_heads import print_ranked
-from attention_models.scripts.writing import Script
 from attention_models.views.residual import output_projection
 
 _SAME = 1e-4  # of the largest number: values are read off a pass in float32

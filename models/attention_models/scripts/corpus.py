@@ -19,7 +19,7 @@ from attention_models.roles.token_features import SiteTokenFeatures
 from attention_models.scripts.corpus_texts import OfAllTexts, why_not_all_texts
 from attention_models.scripts.heads import Head
 from attention_models.scripts.rerun import Rerun
-from attention_models.scripts.writing import Script, printable, quoted
+from attention_models.scripts.script_text import Script, printable, quoted
 
 
 def write(request: ShownInCorpus, context: Context) -> Script:

@@ -22,11 +22,11 @@ from attention_models.protocol.interventions import Mask
 from attention_models.protocol.values import Site, site_tokens
 from attention_models.protocol.work import Cancelled
 from attention_models.roles.token_features import SiteTokenFeatures
-from attention_models.roles.writing import written_of
+from attention_models.roles.written_targets import written_of
 from attention_models.scripts.head import output_of, why_not_by_model
 from attention_models.scripts.loading import load
 from attention_models.scripts.own_functions import FACE, open_here, written_out
-from attention_models.scripts.writing import MOST_NUMBERS, Script
+from attention_models.scripts.script_text import MOST_NUMBERS, Script
 
 _MOST_WRITTEN = 64
 """Translations that are written once more for a script, of a file that has none."""

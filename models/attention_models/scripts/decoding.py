@@ -10,7 +10,7 @@ from attention_models.decoding.player import player_of
 from attention_models.forward.context import Context
 from attention_models.protocol.decoding import DecodeStepRequest, DecodeStepView
 from attention_models.protocol.errors import InputError
-from attention_models.scripts.writing import Script
+from attention_models.scripts.script_text import Script
 
 _MOST = 2000  # tokens whose logits are written out
 _FEW = 10

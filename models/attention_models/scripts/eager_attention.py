@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from attention_models.forward.model import Model
 from attention_models.forward.trace import Trace
 from attention_models.protocol.values import SiteRef
-from attention_models.scripts.writing import Script
+from attention_models.scripts.script_text import Script
 
 _NAME = "eager_attention_forward"
 

@@ -13,7 +13,7 @@ from attention_models.protocol.ablation import Ablation
 from attention_models.protocol.interventions import Mask, Scale
 from attention_models.protocol.values import Site
 from attention_models.scripts.patterns import masks_of
-from attention_models.scripts.writing import Script
+from attention_models.scripts.script_text import Script
 
 _EDITED = '''
 def edited(module, query, key, value, attention_mask, *more, **options):

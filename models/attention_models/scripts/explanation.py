@@ -22,7 +22,7 @@ from attention_models.scripts.rerun_inputs import (
     inputs_of,
     why_not_again,
 )
-from attention_models.scripts.writing import Script
+from attention_models.scripts.script_text import Script
 
 _FEW = 3
 """Tokens to which a maximum flow is sought: networkx takes a moment for each."""

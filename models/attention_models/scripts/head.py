@@ -14,7 +14,7 @@ from attention_models.protocol.head import HeadRequest
 from attention_models.protocol.values import SiteRef
 from attention_models.scripts.heads import Head
 from attention_models.scripts.loading import load, why_not_loaded
-from attention_models.scripts.writing import Script
+from attention_models.scripts.script_text import Script
 from attention_models.textbook.transformer import MultiHeadAttention, _single, eager_attention_forward
 
 _SHOWN = 3  # weights that are printed beside those on screen

@@ -23,7 +23,7 @@ from attention_models.scripts.rerun_inputs import (
     show_value,
     why_not_again,
 )
-from attention_models.scripts.writing import Script
+from attention_models.scripts.script_text import Script
 
 _UNREACHED = "its heads are joined in a way of its own"
 

@@ -8,7 +8,7 @@ from attention_models.attention.inputs import AttentionInputs
 from attention_models.forward.model import Model
 from attention_models.forward.trace import SiteLike, Trace
 from attention_models.protocol.values import Site, Token, site_tokens
-from attention_models.scripts.writing import quoted
+from attention_models.scripts.script_text import quoted
 from attention_models.textbook.transformer import MultiHeadAttention
 
 

@@ -10,7 +10,7 @@ from attention_models.forward.position_tables import reads_padding
 from attention_models.forward.vision import VisionModel
 from attention_models.protocol.errors import InputError
 from attention_models.scripts.pictures import prepare
-from attention_models.scripts.writing import Script
+from attention_models.scripts.script_text import Script
 
 _NAMES = {
     "input_ids": ("ids", "the tokens"),

@@ -18,8 +18,8 @@ from attention_models.scripts.heads import word_of
 from attention_models.scripts.loading import load
 from attention_models.scripts.own_functions import call, open_here
 from attention_models.scripts.rerun_inputs import check_alone, give, inputs_of, why_not_again
+from attention_models.scripts.script_text import Script, quoted
 from attention_models.scripts.streams import are_close, blocks_code, print_stream
-from attention_models.scripts.writing import Script, quoted
 
 _UNREAD = "its output head is more than a norm and a matrix"
 

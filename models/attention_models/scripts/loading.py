@@ -10,7 +10,7 @@ from attention_models.files.training_steps import WEIGHTS_PREFIX, weights_place
 from attention_models.forward.model import Model
 from attention_models.forward.recurrent_model import MOST_TOKENS, RecurrentModel
 from attention_models.protocol.errors import InputError
-from attention_models.scripts.writing import NAME, Script
+from attention_models.scripts.script_text import NAME, Script
 
 
 def why_not_loaded(model: Model) -> str:

@@ -16,7 +16,7 @@ from attention_models.forward.model import Model
 from attention_models.forward.predictions import predict
 from attention_models.forward.trace import Trace
 from attention_models.protocol.prediction import PredictionRequest
-from attention_models.scripts.writing import Script, quoted
+from attention_models.scripts.script_text import Script, quoted
 from attention_models.views.residual import stream_after
 
 _MOST_MATRIX = 12_000  # numbers of the unembedding that are written out

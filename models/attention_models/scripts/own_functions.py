@@ -13,7 +13,7 @@ from attention_models.forward.current_run import CurrentRun
 from attention_models.forward.model import Model
 from attention_models.protocol.errors import InputError
 from attention_models.protocol.interventions import Intervention
-from attention_models.scripts.writing import NAME, Script
+from attention_models.scripts.script_text import NAME, Script
 
 FACE = "import attention_explorer as ax"
 _OF_THE_FACE = {"Adapter", "Batch", "Chat", "Mask", "Pair", "Positions", "Scale", "Ablation"}

@@ -14,8 +14,8 @@ from attention_models.protocol.patching import BY_POSITION, PatchColumnRequest, 
 from attention_models.scripts.eager_attention import home_of, wrap
 from attention_models.scripts.output_matrices import columns_of, output_names
 from attention_models.scripts.rerun_inputs import Answer, begin
+from attention_models.scripts.script_text import Script
 from attention_models.scripts.streams import blocks_code, print_stream
-from attention_models.scripts.writing import Script
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -27,7 +27,7 @@ from attention_models.scripts.rerun_inputs import (
     show_values,
     why_not_again,
 )
-from attention_models.scripts.writing import Script, quoted
+from attention_models.scripts.script_text import Script, quoted
 
 _WHAT = {
     "residual": "the stream as it enters each block",

@@ -11,7 +11,7 @@ from attention_models.attention import attention
 from attention_models.attention.inputs import AttentionInputs
 from attention_models.protocol.values import Token
 from attention_models.roles.token_features import is_punctuation
-from attention_models.scripts.writing import Script
+from attention_models.scripts.script_text import Script
 
 _PLACES = "    i, j = torch.arange(len(q))[:, None], torch.arange(len(k))\n"
 _MARKS = "    marks = torch.tensor([word is None or is_punctuation(word) for word in k])\n"

@@ -14,7 +14,7 @@ from attention_models.files.sample_pictures import path_of
 from attention_models.forward.trace import Trace
 from attention_models.forward.vision import VisionModel
 from attention_models.protocol.errors import InputError
-from attention_models.scripts.writing import Script
+from attention_models.scripts.script_text import Script
 
 
 def prepare(script: Script, model: VisionModel, trace: Trace) -> None:

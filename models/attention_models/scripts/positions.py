@@ -13,7 +13,7 @@ from attention_models.forward.trace import Trace
 from attention_models.protocol.errors import InputError
 from attention_models.protocol.positions import PositionsRequest, PositionsView
 from attention_models.scripts.heads import Head
-from attention_models.scripts.writing import Script
+from attention_models.scripts.script_text import Script
 from attention_models.textbook import waves
 from attention_models.views.positions import positions_view
 

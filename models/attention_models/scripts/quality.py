@@ -16,7 +16,7 @@ from attention_models.protocol.work import Cancelled
 from attention_models.quality.measurement import MOST_WRITTEN
 from attention_models.scripts.loading import load, load_tokenizer, why_not_loaded
 from attention_models.scripts.own_functions import FACE, open_here
-from attention_models.scripts.writing import Script
+from attention_models.scripts.script_text import Script
 
 MOST = 200
 """Sentences of one length up to which a script translates all of them; of more it has the one that is read."""

@@ -15,7 +15,7 @@ from attention_models.protocol.values import SiteRef
 from attention_models.scripts.head import given_to, output_of, why_not_by_model
 from attention_models.scripts.loading import load
 from attention_models.scripts.own_functions import open_here, written_out
-from attention_models.scripts.writing import Script, quoted
+from attention_models.scripts.script_text import Script, quoted
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -20,7 +20,7 @@ from attention_models.protocol.errors import InputError
 from attention_models.protocol.information import from_nats
 from attention_models.scripts.heads import word_of
 from attention_models.scripts.loading import load, why_not_loaded
-from attention_models.scripts.writing import Script, quoted
+from attention_models.scripts.script_text import Script, quoted
 from attention_models.views.comparison import next_ids
 
 _NAMES = {

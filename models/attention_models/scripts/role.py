@@ -26,8 +26,8 @@ from attention_models.scripts.loading import load, load_recurrent, why_not_loade
 from attention_models.scripts.patterns import BY_WORD, define_cells, rule_of, tokens_of, visible_of
 from attention_models.scripts.pictures import processor, reading_of
 from attention_models.scripts.role_counts import counted_of
+from attention_models.scripts.script_text import Script
 from attention_models.scripts.which_heads import print_ranked
-from attention_models.scripts.writing import Script
 
 _REPEATED = ("copy", "induction")
 

@@ -10,7 +10,7 @@ from attention_models.protocol.errors import InputError
 from attention_models.protocol.roles import ROLE_NAMES
 from attention_models.roles.reading import Item
 from attention_models.roles.relations import NAMES, grouped, pieces_of_words
-from attention_models.scripts.writing import Script
+from attention_models.scripts.script_text import Script
 
 
 class Counted(ABC):

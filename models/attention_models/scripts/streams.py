@@ -12,7 +12,7 @@ from attention_models.dataflow.norms import Norm
 from attention_models.files.devices import weight_of
 from attention_models.forward.model import Model
 from attention_models.forward.trace import Trace
-from attention_models.scripts.writing import Script
+from attention_models.scripts.script_text import Script
 
 _SAME = 1e-5  # of the largest number
 

@@ -21,7 +21,7 @@ from attention_models.protocol.running import ForwardRequest
 from attention_models.protocol.values import Token
 from attention_models.scripts.loading import load_tokenizer
 from attention_models.scripts.pictures import prepare
-from attention_models.scripts.writing import Script
+from attention_models.scripts.script_text import Script
 from attention_models.text.reading import SURROGATES
 from attention_models.text.templates import render
 from attention_models.text.tokens import (

@@ -15,7 +15,7 @@ from attention_models.protocol.two_runs import RunSide, TwoRunsRequest, TwoRunsV
 from attention_models.protocol.values import Tile
 from attention_models.scripts.heads import Head
 from attention_models.scripts.rerun import Rerun, said_of
-from attention_models.scripts.writing import Script, quoted
+from attention_models.scripts.script_text import Script, quoted
 from attention_models.two_runs.answering import begun
 from attention_models.two_runs.axes import Axes, compared_queries
 from attention_models.two_runs.comparing import TwoRuns

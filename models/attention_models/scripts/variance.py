@@ -5,7 +5,7 @@ from __future__ import annotations
 from attention_models.forward.context import Context
 from attention_models.protocol.errors import InputError
 from attention_models.protocol.variance import Experiment, VarianceRequest
-from attention_models.scripts.writing import Script
+from attention_models.scripts.script_text import Script
 from attention_models.views import variance
 
 _WIDTHS = (1, 16, 64, 512)

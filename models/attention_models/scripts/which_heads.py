@@ -15,7 +15,7 @@ from attention_models.protocol.values import Site, Token, site_tokens
 from attention_models.roles.which_heads import Answer, AskingHeads
 from attention_models.scripts.all_weights import all_weights, layers_of
 from attention_models.scripts.patterns import define_cells, masks_of, tokens_of
-from attention_models.scripts.writing import Script, quoted
+from attention_models.scripts.script_text import Script, quoted
 
 SHOWN = 3
 """Heads of a stack that are printed beside those on screen."""

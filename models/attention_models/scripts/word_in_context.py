@@ -14,8 +14,8 @@ from attention_models.protocol.in_context import InContextAtRequest, InContextVi
 from attention_models.scripts.loading import load
 from attention_models.scripts.own_functions import call_with, open_here
 from attention_models.scripts.rerun_inputs import give, why_not_with
+from attention_models.scripts.script_text import Script, quoted
 from attention_models.scripts.streams import blocks_code, print_stream
-from attention_models.scripts.writing import Script, quoted
 
 _UNHOOKED = "its blocks do not hand their stream on as others do"
 

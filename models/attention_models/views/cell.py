@@ -23,7 +23,7 @@ from attention_models.protocol.interventions import Mask, Positions, applies, pr
 from attention_models.protocol.values import Candidate, Site, site_tokens
 from attention_models.textbook.transformer import MultiHeadAttention
 from attention_models.views.candidates import label_of, likeliest
-from attention_models.views.recurrent import NO_STREAM, score_of
+from attention_models.views.recurrent_views import NO_STREAM, score_of
 from attention_models.views.residual import logit_direction, output_weight, stream_after
 from attention_models.views.row_softmax import taken_apart
 

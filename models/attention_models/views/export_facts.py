@@ -14,7 +14,7 @@ from attention_models.forward.trace import Trace
 from attention_models.protocol.ablation import Ablation
 from attention_models.protocol.interventions import Adapter, Intervention, Mask, Positions, Scale
 from attention_models.protocol.values import SeenPicture, Site, SiteRef, Token
-from attention_models.protocol.words import site_words
+from attention_models.protocol.word_spans import site_words
 from attention_models.protocol.work import never
 
 FORMAT = 1

@@ -7,7 +7,7 @@ import torch
 from attention_models.attention import attention
 from attention_models.attention.inputs import Part
 from attention_models.attention.numbers import copied, to_numpy
-from attention_models.attention.words import merged_mask, merged_weights
+from attention_models.attention.word_weights import merged_mask, merged_weights
 from attention_models.forward.context import Context
 from attention_models.forward.trace import Trace
 from attention_models.protocol.arrays import read_only
@@ -22,7 +22,7 @@ from attention_models.protocol.head import (
     WordWeights,
 )
 from attention_models.protocol.values import SiteRef
-from attention_models.protocol.words import site_words
+from attention_models.protocol.word_spans import site_words
 from attention_models.views.first_key import first_key
 
 

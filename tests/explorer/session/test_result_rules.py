@@ -30,7 +30,7 @@ from attention_models.protocol.head import HeadView
 from attention_models.protocol.interventions import Positions, Scale
 from attention_models.protocol.loading import Loaded, LoadRequest
 from attention_models.protocol.prediction import PredictionRequest, PredictionView
-from attention_models.protocol.recurrent import RecurrentRequest, RecurrentView
+from attention_models.protocol.recurrent_states import RecurrentRequest, RecurrentView
 from attention_models.protocol.request import Failure, Result
 from attention_models.protocol.run_inputs import RunInputs
 from attention_models.protocol.running import ForwardRequest

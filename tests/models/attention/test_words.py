@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from attention_models.attention.words import merged_mask, merged_weights
-from attention_models.protocol.words import Words
+from attention_models.attention.word_weights import merged_mask, merged_weights
+from attention_models.protocol.word_spans import Words
 
 
 def words(*lengths: int) -> Words:

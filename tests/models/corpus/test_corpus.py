@@ -11,7 +11,7 @@ import pytest
 
 from attention_models import read_corpus, run
 from attention_models.corpus import corpus as reading
-from attention_models.corpus.saving import save_means
+from attention_models.corpus.corpus_export import save_means
 from attention_models.protocol.ablation import Ablation
 from attention_models.protocol.corpus import FARTHEST, MOST_HITS, POSITIONS, CorpusQuestion, CorpusRequest, CorpusView
 from attention_models.protocol.errors import InputError

@@ -21,7 +21,7 @@ from attention_models.protocol.loading import Loaded, LoadRequest
 from attention_models.protocol.values import Placement
 from attention_models.trust.recurrent_formulas import compare_with_formulas
 from attention_models.views import long_comparison
-from attention_models.views.recurrent import score_of
+from attention_models.views.recurrent_views import score_of
 from tests.models.asking import ask
 from tests.models.everything import PICTURES, aligned, everything, open_in, text_of, unlike
 from tests.models.own_modules import CHARACTERS, CONTEXT, Reader, Writer

@@ -22,7 +22,7 @@ from attention_models.protocol.errors import CheckpointError, InputError
 from attention_models.protocol.head import HeadRequest, HeadView
 from attention_models.protocol.interventions import Scale
 from attention_models.protocol.order import ShuffleRequest, ShuffleView
-from attention_models.protocol.recurrent import RecurrentRequest, RecurrentView
+from attention_models.protocol.recurrent_states import RecurrentRequest, RecurrentView
 from attention_models.protocol.run_inputs import RunInputs
 from attention_models.protocol.trust import TrustReport, TrustRequest
 from attention_models.protocol.values import SiteRef

@@ -382,7 +382,7 @@ def test_what_has_no_lines_is_said(tiny_folder, monkeypatch) -> None:
     sentence = failure_of(engine, ScriptRequest(of=AtlasRequest(run=2, size=48))).sentence
     assert "too many for a script that holds them at once" in sentence
     monkeypatch.undo()
-    monkeypatch.setattr("attention_models.scripts.writing.MOST_NUMBERS", 50)
+    monkeypatch.setattr("attention_models.scripts.script_text.MOST_NUMBERS", 50)
     off = (Ablation("mlp", SiteRef("decoder", 0)),)
     engine, _ = started(str(tiny_folder("gpt2")), prompt="Tom went", interventions=off)
     sentence = failure_of(engine, ScriptRequest(of=AtlasRequest(run=2, size=48))).sentence

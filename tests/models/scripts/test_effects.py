@@ -27,7 +27,7 @@ from attention_models.protocol.running import ForwardRequest, Ran
 from attention_models.protocol.scripts import ScriptRequest
 from attention_models.protocol.values import SiteRef
 from attention_models.scripts.own_functions import FACE, open_here
-from attention_models.scripts.writing import Script
+from attention_models.scripts.script_text import Script
 from tests.models import textbook_folders, tiny
 from tests.models.asking import ask, failure_of, opened
 from tests.models.scripts.running import check_lines, few_first, printed, script

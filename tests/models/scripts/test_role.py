@@ -159,7 +159,7 @@ def test_what_has_no_lines_is_said(tiny_folder, lines: str, monkeypatch) -> None
     sentence = failure_of(handed, ScriptRequest(of=RoleRequest(probe=lines, role="first"))).sentence
     assert "this model is an object of another program" in sentence
     adopted.release()
-    monkeypatch.setattr("attention_models.scripts.writing.MOST_NUMBERS", 20)
+    monkeypatch.setattr("attention_models.scripts.script_text.MOST_NUMBERS", 20)
     sentence = failure_of(engine, ScriptRequest(of=RoleRequest(probe=lines, role="first"))).sentence
     assert "more than 20 numbers" in sentence
     assert "fewer texts" in sentence

@@ -250,7 +250,7 @@ def test_what_has_no_lines_is_said(gpt, bert) -> None:
 
 
 def test_too_many_numbers_are_refused(tiny_model, monkeypatch) -> None:
-    monkeypatch.setattr("attention_models.scripts.writing.MOST_NUMBERS", 50)
+    monkeypatch.setattr("attention_models.scripts.script_text.MOST_NUMBERS", 50)
     model = tiny_model("gpt2")
     trace = run(model, tiny.SENTENCE, interventions=[Scale(0.5)])
     with pytest.raises(InputError, match="more than 50 numbers"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 
-from attention_models.scripts.writing import Script
+from attention_models.scripts.script_text import Script
 
 NASTY = 'a" + str(1 / 0) + "b\\\n\u202e'
 

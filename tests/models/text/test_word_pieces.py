@@ -15,7 +15,7 @@ from attention_models import adopt, open_checkpoint
 from attention_models.forward.model import Model
 from attention_models.protocol.chat import Pair
 from attention_models.protocol.values import Token
-from attention_models.protocol.words import Words, word_label, word_text
+from attention_models.protocol.word_spans import Words, word_label, word_text
 from attention_models.text.tokens import label_tokens
 
 TEXT = "The unbelievably mischievous cat didn't sit, on 2026's mat."

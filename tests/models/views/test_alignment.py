@@ -12,7 +12,7 @@ from attention_models.protocol.alignment import AlignmentRequest, AlignmentView
 from attention_models.protocol.run_inputs import RunInputs
 from attention_models.protocol.running import ForwardRequest, Ran
 from attention_models.protocol.values import SiteRef
-from attention_models.protocol.words import Words
+from attention_models.protocol.word_spans import Words
 from attention_models.views.alignment import described, likelihoods, mean_weights
 from tests.models.asking import ask, failure_of, opened
 

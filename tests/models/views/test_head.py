@@ -12,7 +12,7 @@ from attention_models.protocol.interventions import Scale
 from attention_models.protocol.run_inputs import RunInputs
 from attention_models.protocol.running import ForwardRequest, Ran
 from attention_models.protocol.values import SiteRef
-from attention_models.protocol.words import Words, site_words
+from attention_models.protocol.word_spans import Words, site_words
 from attention_models.views.cell import cell_view
 from attention_models.views.head import scores_view
 from tests.models.asking import ask, failure_of, opened

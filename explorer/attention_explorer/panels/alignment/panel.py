@@ -37,7 +37,7 @@ from attention_models.protocol.head import HeadView, RowView
 from attention_models.protocol.request import Request
 from attention_models.protocol.running import Ran
 from attention_models.protocol.values import CheckpointInfo
-from attention_models.protocol.words import MERGED, Words
+from attention_models.protocol.word_spans import MERGED, Words
 
 TRANSLATOR = "en-es"
 _WRITTEN = TRANSLATOR.replace("-", "\N{NON-BREAKING HYPHEN}")  # in a sentence its name stays on one line

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from attention_explorer.panels.about import About
-from attention_explorer.panels.compare.sentences import change_name, largest, said, share
+from attention_explorer.panels.compare.compare_sentences import change_name, largest, said, share
 from attention_explorer.session.state import State
 from attention_explorer.widgets.number_text import value_text
 from attention_models.protocol.two_runs import TwoRunsView

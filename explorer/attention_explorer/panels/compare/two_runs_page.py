@@ -9,9 +9,7 @@ from PySide6.QtWidgets import QLabel, QSplitter, QVBoxLayout, QWidget
 
 from attention_explorer.colour_maps import sequential
 from attention_explorer.panels.compare.aligned_tokens import AlignedTokens, AlignedWords
-from attention_explorer.panels.compare.linked_maps import DIFFERENCE, A, LinkedMaps, MapWords
-from attention_explorer.panels.compare.places import NO_TOKEN, Place, differs, padding_of, words_of
-from attention_explorer.panels.compare.sentences import (
+from attention_explorer.panels.compare.compare_sentences import (
     LEGEND,
     MEASURE,
     TYPING,
@@ -26,6 +24,8 @@ from attention_explorer.panels.compare.sentences import (
     share,
     title_of,
 )
+from attention_explorer.panels.compare.linked_maps import DIFFERENCE, A, LinkedMaps, MapWords
+from attention_explorer.panels.compare.places import NO_TOKEN, Place, differs, padding_of, words_of
 from attention_explorer.panels.compare.side_output import SideOutput
 from attention_explorer.panels.compare.sides_grid import NO_MAPS, SidesGrid
 from attention_explorer.panels.selected_head import name_of_head

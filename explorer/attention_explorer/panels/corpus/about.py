@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from attention_explorer.panels.about import About
+from attention_explorer.panels.corpus.corpus_sentences import asked_words, many, name_of, refusal
 from attention_explorer.panels.corpus.figures import mean_map, ranked_heads
-from attention_explorer.panels.corpus.words import asked_words, many, name_of, refusal
 from attention_explorer.panels.selected_head import name_of_head
 from attention_explorer.session.corpus import corpus_means, corpus_view
 from attention_explorer.session.state import State

@@ -21,17 +21,7 @@ from attention_explorer.panels.about import About
 from attention_explorer.panels.base import HEAD, Panel
 from attention_explorer.panels.corpus.about import about
 from attention_explorer.panels.corpus.choices import KINDS, QuestionFields
-from attention_explorer.panels.corpus.figures import (
-    distance_figure,
-    mean_map,
-    ranked_heads,
-    token_rows,
-    unordered,
-    why_no_score,
-)
-from attention_explorer.panels.corpus.pages import MapPage, OnePage, OpenedLine, PlacesPage, RowsPage
-from attention_explorer.panels.corpus.printed import printed, shown_cell, shown_distances, shown_place, shown_row
-from attention_explorer.panels.corpus.words import (
+from attention_explorer.panels.corpus.corpus_sentences import (
     INVITE,
     NOT_READ,
     OTHERWISE,
@@ -42,6 +32,16 @@ from attention_explorer.panels.corpus.words import (
     status,
     whole_remarks,
 )
+from attention_explorer.panels.corpus.figures import (
+    distance_figure,
+    mean_map,
+    ranked_heads,
+    token_rows,
+    unordered,
+    why_no_score,
+)
+from attention_explorer.panels.corpus.pages import MapPage, OnePage, OpenedLine, PlacesPage, RowsPage
+from attention_explorer.panels.corpus.printed import printed, shown_cell, shown_distances, shown_place, shown_row
 from attention_explorer.panels.selected_head import head_name
 from attention_explorer.session.corpus import corpus_means, corpus_view
 from attention_explorer.session.hover import Hover
@@ -65,7 +65,7 @@ from attention_explorer.widgets.plot.plot import Plot
 from attention_explorer.widgets.save_dialog import Kind, ask_where_to_save
 from attention_explorer.widgets.segments import Segments
 from attention_explorer.widgets.token_text import in_lines
-from attention_models.corpus.saving import save_hits, save_means
+from attention_models.corpus.corpus_export import save_hits, save_means
 from attention_models.protocol.corpus import CorpusRequest, CorpusView, Hit
 from attention_models.protocol.errors import ExplorerError
 from attention_models.protocol.request import Request

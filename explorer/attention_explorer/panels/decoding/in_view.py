@@ -8,8 +8,7 @@ from dataclasses import replace
 from PySide6.QtCore import QObject
 
 from attention_explorer.panels.decoding.answers import Answers, SearchAnswers
-from attention_explorer.panels.decoding.requests import step_request
-from attention_explorer.panels.decoding.sentences import (
+from attention_explorer.panels.decoding.decode_sentences import (
     CLASSIFIES,
     SILENT,
     made_with,
@@ -17,6 +16,7 @@ from attention_explorer.panels.decoding.sentences import (
     text_is_over,
     token_is_over,
 )
+from attention_explorer.panels.decoding.requests import step_request
 from attention_explorer.panels.decoding.side_by_side import SampleSet, SideText, beam_texts
 from attention_explorer.panels.decoding.situation import Situation
 from attention_explorer.session.branches import MOST_NODES, ROOT, Branches, Node

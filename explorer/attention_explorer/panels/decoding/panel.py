@@ -10,10 +10,10 @@ from PySide6.QtWidgets import QWidget
 from attention_explorer.panels.about import About
 from attention_explorer.panels.base import Panel
 from attention_explorer.panels.decoding.about import about
+from attention_explorer.panels.decoding.decode_sentences import ANEW, READY, step_words, uncached_because
 from attention_explorer.panels.decoding.layout import count
 from attention_explorer.panels.decoding.player import DecodePlayer
 from attention_explorer.panels.decoding.player_view import ATTENTION, BRANCHES, CACHE, PlayerView
-from attention_explorer.panels.decoding.sentences import ANEW, READY, step_words, uncached_because
 from attention_explorer.panels.decoding.situation import Situation
 from attention_explorer.panels.selected_head import head_name
 from attention_explorer.session.comparing import branch_as_b

@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from attention_explorer.panels.about import About
+from attention_explorer.panels.flow.flow_sentences import (
+    block_sentence,
+    input_sentence,
+    output_sentence,
+    recurrent_sentence,
+)
 from attention_explorer.panels.flow.model_scene import ModelScene, OutputGroup, Place
 from attention_explorer.panels.flow.recurrent_scene import RecurrentScene
-from attention_explorer.panels.flow.sentences import block_sentence, input_sentence, output_sentence, recurrent_sentence
 from attention_explorer.session.view_options import Distance
 from attention_explorer.widgets.number_text import counted, value_text
 from attention_models.protocol.matrices import MatricesView

@@ -8,15 +8,15 @@ from functools import partial
 from typing import Literal
 
 from attention_explorer.panels.flow.box_text import Around
-from attention_explorer.panels.flow.model_scene import NOWHERE, ModelScene, OutputGroup, Place
-from attention_explorer.panels.flow.recurrent_scene import RecurrentScene
-from attention_explorer.panels.flow.sentences import (
+from attention_explorer.panels.flow.flow_sentences import (
     block_sentence,
     box_sentence,
     input_sentence,
     output_sentence,
     recurrent_sentence,
 )
+from attention_explorer.panels.flow.model_scene import NOWHERE, ModelScene, OutputGroup, Place
+from attention_explorer.panels.flow.recurrent_scene import RecurrentScene
 from attention_models.protocol.flow import BlockView
 
 

@@ -24,7 +24,7 @@ from attention_models.protocol.head import HeadView, RowView
 from attention_models.protocol.information import entropy
 from attention_models.protocol.running import Ran
 from attention_models.protocol.values import Site
-from attention_models.protocol.words import site_words as words_of_site
+from attention_models.protocol.word_spans import site_words as words_of_site
 
 _WHAT = "One head's attention: each row is a token that looks (the query), each column one that is looked at (the key)."
 _BEFORE = (

@@ -9,7 +9,7 @@ from attention_explorer.session.view_options import Block
 from attention_explorer.widgets.heat_map.bands import Band, Bands, caption
 from attention_models.protocol.running import Ran
 from attention_models.protocol.values import Site, Token, site_tokens
-from attention_models.protocol.words import Words
+from attention_models.protocol.word_spans import Words
 
 NAMES = "AB"
 """What the first text is called on a map, and what the second."""

@@ -67,8 +67,8 @@ from attention_models.protocol.head import HeadView, RowView, ScoresView, TilesR
 from attention_models.protocol.request import Request
 from attention_models.protocol.roles import HeadQuestion
 from attention_models.protocol.values import LARGEST_WHOLE, CheckpointInfo, SiteRef, Tile, top_level
-from attention_models.protocol.words import MERGED
-from attention_models.protocol.words import site_words as words_of_site
+from attention_models.protocol.word_spans import MERGED
+from attention_models.protocol.word_spans import site_words as words_of_site
 
 _SCOPES = {"head": "in this head", "layer": "in every head of this layer", "everywhere": "in every head"}
 _WORDS_TIP = f"Words instead of the pieces that the model reads ({MERGED}), as in the literature"

@@ -16,7 +16,7 @@ from attention_models.protocol.comparison import CompareView
 from attention_models.protocol.head import HeadView, ScoresView, WordWeights
 from attention_models.protocol.running import Ran
 from attention_models.protocol.values import LARGEST_WHOLE, Site
-from attention_models.protocol.words import site_words as words_of_site
+from attention_models.protocol.word_spans import site_words as words_of_site
 
 Source = HeadView | CompareView | ScoresView
 

@@ -9,7 +9,7 @@ from itertools import chain, product
 import numpy as np
 
 from attention_models.protocol.mask_kinds import Cell
-from attention_models.protocol.words import Words
+from attention_models.protocol.word_spans import Words
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attention_explorer.panels.input.words import (
+from attention_explorer.panels.input.input_sentences import (
     language_remark,
     padding_remark,
     separator_remark,

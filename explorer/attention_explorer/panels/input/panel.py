@@ -14,6 +14,14 @@ from attention_explorer.panels.input.batch import BatchParts
 from attention_explorer.panels.input.body import InputBody
 from attention_explorer.panels.input.chat import ChatParts
 from attention_explorer.panels.input.facts import continued_words, info_of, mask_token, remark, remedy, sees_pictures
+from attention_explorer.panels.input.input_sentences import (
+    can_step,
+    chips_of,
+    step_tooltip,
+    typed_padding,
+    typed_separators,
+    word_span,
+)
 from attention_explorer.panels.input.labels import KeyButton, dim, mark, title
 from attention_explorer.panels.input.pair import PairParts
 from attention_explorer.panels.input.picture import PictureRow
@@ -23,14 +31,6 @@ from attention_explorer.panels.input.target import TargetParts
 from attention_explorer.panels.input.text_input import TextInput
 from attention_explorer.panels.input.token_strip import TokenStrip
 from attention_explorer.panels.input.token_strip_area import TokenStripArea
-from attention_explorer.panels.input.words import (
-    can_step,
-    chips_of,
-    step_tooltip,
-    typed_padding,
-    typed_separators,
-    word_span,
-)
 from attention_explorer.panels.selected_head import by_words, wanted_head
 from attention_explorer.session.hidden import WEIGHTS, Hide
 from attention_explorer.session.hover import NOTHING, Hover, Pointed
@@ -75,7 +75,7 @@ from attention_models.protocol.prompt import plain_text, shown_of
 from attention_models.protocol.request import Request
 from attention_models.protocol.running import ForwardRequest, Ran
 from attention_models.protocol.values import SiteRef
-from attention_models.protocol.words import Words
+from attention_models.protocol.word_spans import Words
 
 
 class InputPanel(Panel):

@@ -17,7 +17,7 @@ from attention_explorer.panels.selected_head import (
 from attention_explorer.session.state import State
 from attention_models.protocol.head import HeadView, RowView
 from attention_models.protocol.values import Site
-from attention_models.protocol.words import MERGED, site_words
+from attention_models.protocol.word_spans import MERGED, site_words
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,7 +7,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
 
 from attention_explorer.panels.playground.pairs import Pairs
-from attention_explorer.panels.playground.words import losses, standing
+from attention_explorer.panels.playground.training_sentences import losses, standing
 from attention_explorer.session.training import TrainingState
 from attention_explorer.widgets.bar_list import BarGroup, BarList, BarRow, groups_beside
 from attention_explorer.widgets.long_words import breakable

@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from attention_explorer.panels.playground import figures
 from attention_explorer.panels.playground.plot_grid import PlotGrid
-from attention_explorer.panels.playground.words import measured_apart, right, standing
+from attention_explorer.panels.playground.training_sentences import measured_apart, right, standing
 from attention_explorer.session.training import Curves, TrainingState
 from attention_explorer.widgets.page import wrapped
 from attention_explorer.widgets.plot.plot import Plot

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from attention_explorer.panels.about import About
-from attention_explorer.panels.playground.words import duration
+from attention_explorer.panels.playground.training_sentences import duration
 from attention_explorer.session.experiment import ExperimentState
 from attention_models.protocol.experiment_messages import Finding
 from attention_models.training.prepared import MEASURES, Prepared

@@ -8,7 +8,7 @@ from functools import partial
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QMessageBox, QPushButton, QVBoxLayout, QWidget
 
-from attention_explorer.panels.playground.words import left_title
+from attention_explorer.panels.playground.training_sentences import left_title
 from attention_explorer.session.training import LeftTraining
 from attention_explorer.widgets.in_front import answer_of
 from attention_explorer.widgets.page import wrapped

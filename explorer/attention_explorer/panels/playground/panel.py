@@ -17,7 +17,7 @@ from attention_explorer.panels.playground.fine_tune import FineTunePage
 from attention_explorer.panels.playground.form import Form
 from attention_explorer.panels.playground.left import LeftTrainings
 from attention_explorer.panels.playground.one_batch import OneBatchPage
-from attention_explorer.panels.playground.words import about, about_tuning, plan_said
+from attention_explorer.panels.playground.training_sentences import about, about_tuning, plan_said
 from attention_explorer.session.comparing import typed_as_b, typed_text
 from attention_explorer.session.hover import Hover
 from attention_explorer.session.intents import (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from attention_explorer.panels.about import About
-from attention_explorer.panels.quality.words import conclusion, noun_of
+from attention_explorer.panels.quality.quality_sentences import conclusion, noun_of
 from attention_explorer.session.state import State
 from attention_models.protocol.information import Unit
 from attention_models.protocol.quality import QualityView

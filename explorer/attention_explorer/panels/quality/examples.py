@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
 
-from attention_explorer.panels.quality.words import Style
+from attention_explorer.panels.quality.quality_sentences import Style
 from attention_explorer.theme import LIGHT, Theme
 from attention_explorer.widgets.flow_layout import FlowLayout
 from attention_explorer.widgets.page import wrapped

@@ -7,7 +7,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from attention_explorer.panels.quality.words import BLEU, EXACT, FEW, noun_of, styles, text_of_value, value_of
+from attention_explorer.panels.quality.quality_sentences import (
+    BLEU,
+    EXACT,
+    FEW,
+    noun_of,
+    styles,
+    text_of_value,
+    value_of,
+)
 from attention_explorer.widgets.plot.figure import Axis, Counts, Figure, Rule, Series
 from attention_models.protocol.information import Unit
 from attention_models.protocol.quality import QualityView

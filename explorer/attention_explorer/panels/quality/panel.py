@@ -13,7 +13,7 @@ from attention_explorer.panels.quality.about import about
 from attention_explorer.panels.quality.choices import DATES, TRANSLATION, QualityChoices
 from attention_explorer.panels.quality.examples import ExamplesView, telling
 from attention_explorer.panels.quality.figure import figure_of
-from attention_explorer.panels.quality.words import (
+from attention_explorer.panels.quality.quality_sentences import (
     BLEU,
     EXACT,
     MEASURES,

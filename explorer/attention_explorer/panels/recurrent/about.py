@@ -10,7 +10,7 @@ from attention_explorer.panels.about import About
 from attention_explorer.session.state import State
 from attention_explorer.widgets.number_text import of_possible, value_text
 from attention_models.protocol.information import entropy
-from attention_models.protocol.recurrent import RecurrentView
+from attention_models.protocol.recurrent_states import RecurrentView
 
 _WHAT = "How a recurrent model works through a text: one state after the other, each a column of numbers."
 _NOT = "The open model is a transformer: it carries no state from token to token, so there is none to show."

@@ -21,7 +21,7 @@ from attention_explorer.widgets.card import Card
 from attention_explorer.widgets.number_text import value_text
 from attention_explorer.widgets.page import PageOrInvitation, page_of, wrapped
 from attention_explorer.widgets.token_text import shortened
-from attention_models.protocol.recurrent import RecurrentRequest, RecurrentView
+from attention_models.protocol.recurrent_states import RecurrentRequest, RecurrentView
 from attention_models.protocol.request import Request
 from attention_models.protocol.running import Ran
 from attention_models.protocol.values import CheckpointInfo

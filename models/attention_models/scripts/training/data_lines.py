@@ -13,8 +13,8 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from attention_models.protocol.errors import InputError
+from attention_models.scripts.script_text import WIDTH, Script
 from attention_models.scripts.training.loop_lines import filled
-from attention_models.scripts.writing import WIDTH, Script
 from attention_models.textbook.tasks import HELD_OUT_SHARE
 from attention_models.training.experiment import Experiment
 from attention_models.training.folders import TEXT_FILE

@@ -10,6 +10,7 @@ from attention_models.protocol.errors import InputError
 from attention_models.protocol.training_messages import Asked, HeldOutPoint, TrainingPoint
 from attention_models.protocol.training_plan import PlanRequest
 from attention_models.protocol.training_scripts import TrainingOnScreen
+from attention_models.scripts.script_text import WIDTH, Script
 from attention_models.scripts.training.data_lines import make_data
 from attention_models.scripts.training.loop_lines import (
     BY_STEPS,
@@ -24,7 +25,6 @@ from attention_models.scripts.training.loop_lines import (
     smoothing_of,
 )
 from attention_models.scripts.training.model_lines import SAME_BITS, make_model, same_threads
-from attention_models.scripts.writing import WIDTH, Script
 from attention_models.training import plan
 from attention_models.training.experiment import Experiment, experiment
 from attention_models.training.settings import COOL_DOWN, COOLEST, cooled

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attention_models.scripts.writing import Script
+from attention_models.scripts.script_text import Script
 from attention_models.textbook.config import RecurrentConfig
 from attention_models.textbook.transformer_config import TransformerConfig
 from attention_models.training.loss_watch import PATIENCE, RISEN

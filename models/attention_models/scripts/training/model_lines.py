@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from dataclasses import fields
 
-from attention_models.scripts.writing import WIDTH, Script
+from attention_models.scripts.script_text import WIDTH, Script
 from attention_models.textbook.config import RecurrentConfig
 from attention_models.textbook.transformer_config import SWITCHES, TransformerConfig
 from attention_models.training.pipe import threads_beside_a_window

@@ -9,10 +9,10 @@ from attention_models.forward.context import Context
 from attention_models.protocol.errors import InputError, as_sentence
 from attention_models.protocol.training_messages import HeldOutPoint, TrainingPoint
 from attention_models.protocol.training_scripts import RunsOnScreen
+from attention_models.scripts.script_text import Script
 from attention_models.scripts.training.learning import losses_of
 from attention_models.scripts.training.loop_lines import LOSS, MEASURE, STEP, adam, filled
 from attention_models.scripts.training.model_lines import SAME_BITS, same_threads
-from attention_models.scripts.writing import Script
 from attention_models.training.comparison import HELD_OUT, planned_run
 from attention_models.training.experiment import TEXT
 from attention_models.training.prepared import Prepared, Run, read_prepared

@@ -8,8 +8,8 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
+from attention_explorer.panels.compare.compare_sentences import SAME, TYPING
 from attention_explorer.panels.compare.panel import ComparePanel
-from attention_explorer.panels.compare.sentences import SAME, TYPING
 from attention_explorer.session.comparing import as_b
 from attention_explorer.session.intents import CompareWith
 from attention_explorer.session.state import State

@@ -6,7 +6,7 @@ from dataclasses import replace
 from math import nan
 
 from attention_explorer.panels.compare.about import about
-from attention_explorer.panels.compare.sentences import (
+from attention_explorer.panels.compare.compare_sentences import (
     SAME,
     aligned,
     change_name,

@@ -9,7 +9,7 @@ import pytest
 from attention_explorer.panels.flow.block_graph import on_stream
 from attention_explorer.panels.flow.block_picture import BlockPicture
 from attention_explorer.panels.flow.box_text import Around
-from attention_explorer.panels.flow.sentences import box_sentence
+from attention_explorer.panels.flow.flow_sentences import box_sentence
 from attention_models import open_checkpoint
 from attention_models.flow.block import answer
 from attention_models.protocol.flow import STREAM, SumBox

@@ -10,7 +10,7 @@ from attention_explorer.panels.head_map.blocks import BlockBox, bands_of, cells_
 from attention_explorer.session.view_options import Block
 from attention_explorer.widgets.heat_map.bands import Band, Bands
 from attention_models.protocol.values import Token
-from attention_models.protocol.words import Words
+from attention_models.protocol.word_spans import Words
 from tests.explorer.session import answers
 
 A, B = Band("A", range(3)), Band("B", range(3, 5))

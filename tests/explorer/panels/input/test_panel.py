@@ -9,9 +9,9 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
+from attention_explorer.panels.input.input_sentences import word_span
 from attention_explorer.panels.input.panel import InputPanel
 from attention_explorer.panels.input.token_strip import TokenStrip
-from attention_explorer.panels.input.words import word_span
 from attention_explorer.session.hover import NOTHING, Pointed
 from attention_explorer.session.intents import SelectCell, SelectHead, SelectQuery, SetText, SetView
 from attention_explorer.session.state import State

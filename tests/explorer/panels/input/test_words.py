@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from attention_explorer.panels.input.words import (
+from attention_explorer.panels.input.input_sentences import (
     chip,
     padding_remark,
     separator_remark,

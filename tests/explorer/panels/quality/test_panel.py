@@ -13,7 +13,15 @@ from PySide6.QtWidgets import QScrollArea, QWidget
 
 from attention_explorer.panels.quality.choices import DATES, FILE, OURS, TRANSLATION
 from attention_explorer.panels.quality.panel import QualityPanel
-from attention_explorer.panels.quality.words import BLEU, EXACT, LOG_P, account, conclusion, progress_text, table
+from attention_explorer.panels.quality.quality_sentences import (
+    BLEU,
+    EXACT,
+    LOG_P,
+    account,
+    conclusion,
+    progress_text,
+    table,
+)
 from attention_explorer.session.intents import SetView
 from attention_explorer.session.state import Document, State
 from attention_explorer.widgets import asking

@@ -13,7 +13,7 @@ from attention_explorer.session.hover import Pointed
 from attention_explorer.session.intents import OpenCheckpoint, SelectCell
 from attention_explorer.session.state import Document, State
 from attention_models.protocol.loading import Loaded
-from attention_models.protocol.recurrent import RecurrentRequest, RecurrentView
+from attention_models.protocol.recurrent_states import RecurrentRequest, RecurrentView
 from attention_models.protocol.running import Ran
 from attention_models.protocol.values import Site, Token
 from tests.explorer.session import answers

@@ -10,7 +10,7 @@ from attention_explorer.theme import LIGHT
 from attention_explorer.widgets.heat_map.frame import frame_for
 from attention_explorer.widgets.heat_map.painter import KEY_TITLE, MapPainter
 from attention_explorer.widgets.heat_map.view import MapView
-from attention_models.protocol.words import MERGED
+from attention_models.protocol.word_spans import MERGED
 
 
 @pytest.mark.parametrize("keys", [3, 40])

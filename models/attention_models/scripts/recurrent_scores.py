@@ -8,7 +8,7 @@ import torch
 
 from attention_models.forward.recurrent_model import RecurrentModel
 from attention_models.forward.trace import Trace
-from attention_models.scripts.writing import Script
+from attention_models.scripts.script_text import Script
 from attention_models.textbook.scores import Additive
 
 

@@ -13,7 +13,7 @@ from attention_models.forward.recurrent_model import RecurrentModel
 from attention_models.forward.trace import Trace
 from attention_models.protocol.cell import RecurrentScore
 from attention_models.protocol.errors import InputError
-from attention_models.protocol.recurrent import RecurrentRequest, RecurrentView
+from attention_models.protocol.recurrent_states import RecurrentRequest, RecurrentView
 from attention_models.textbook.scores import Additive
 
 NO_STREAM = (

@@ -17,7 +17,7 @@ class RecurrentRequest(RunRequest):
 
     lane: ClassVar[Lane] = Lane("view:recurrent")
     activity: ClassVar[str] = "reading the hidden states"
-    answered_by: ClassVar[str] = "attention_models.views.recurrent:answer"
+    answered_by: ClassVar[str] = "attention_models.views.recurrent_views:answer"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -12,7 +12,7 @@ from attention_explorer.widgets.token_text import byte_note, piece_note, shorten
 from attention_models.protocol.prompt import Prompt, plain_text
 from attention_models.protocol.running import Ran
 from attention_models.protocol.values import CheckpointInfo, Token
-from attention_models.protocol.words import MERGED, Words, word_label
+from attention_models.protocol.word_spans import MERGED, Words, word_label
 
 
 def word_span(tokens: tuple[Token, ...], position: int) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from attention_models.protocol.words import Words
+from attention_models.protocol.word_spans import Words
 
 
 def merged_weights(weights: np.ndarray, queries: Words, keys: Words) -> np.ndarray:
