@@ -83,4 +83,4 @@ def _of_value(first: FirstKey, share: float, sums_to_1: bool) -> str:
     if share < _RESTS:
         return f" Its value is short ({norms}), so little of it is handed on."
     why = "a row has to sum to 1, and a head" if sums_to_1 else "a head"
-    return f" Its value is short ({norms}), so little is handed on: {why} that finds nothing leaves its weight here."
+    return f" Its value is short ({norms}), so little is passed on: {why} that finds nothing leaves its weight here."

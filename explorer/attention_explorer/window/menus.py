@@ -234,7 +234,7 @@ def _view(window: Menued, menu: QMenu, actions: dict[str, QAction]) -> None:
         menu.addMenu("&Theme"),
         actions,
         "theme",
-        {"system": "As the desktop", "light": "Light", "dark": "Dark"},
+        {"system": "Match system", "light": "Light", "dark": "Dark"},
         window.theme_name,
         window.set_theme_name,
     )
@@ -349,7 +349,7 @@ def _states(window: Menued, menu: QMenu, actions: dict[str, QAction]) -> None:
     states = window.states_menu
     tip = "Keep all that is on screen under a name, to go back to it; the session file holds it"
     _add(menu, actions, "keep_state", "&Keep this state…", "Ctrl+K", states.keep, tip)
-    renew = _add(menu, actions, "renew_state", "&Replace the state you are in", "", states.renew)
+    renew = _add(menu, actions, "renew_state", "&Update this state", "", states.renew)
     renew.setToolTip("Keep what is on screen now under its name")
     _add(
         menu, actions, "notes", "States and &notes…", "Ctrl+Shift+K", window.show_notes, "Rename, order, delete; notes"
@@ -455,7 +455,7 @@ def _help(window: Menued, menu: QMenu, actions: dict[str, QAction]) -> None:
     tip = "What the words in the window mean: logit, norm, CLS, the marks for spaces and bytes"
     _add(menu, actions, "glossary", "&Glossary", "Shift+F1", window.show_glossary, tip)
     tip = "What the panel that has the keyboard says, with the numbers on screen, and something to try in it"
-    _add(menu, actions, "about_panel", "&What this panel says", "Ctrl+I", window.contents.about_panel, tip)
+    _add(menu, actions, "about_panel", "&Explain this panel", "Ctrl+I", window.contents.about_panel, tip)
     tip = "The lines of PyTorch that compute what the panel that has the keyboard shows, with the numbers on screen"
     _add(menu, actions, "script", "Show as &PyTorch", "Ctrl+P", window.contents.show_script, tip)
     tip = "Small steps in this window, from where you left off"

@@ -100,8 +100,8 @@ class _Fills:
         if not calls:
             known = ", ".join(part_name(part) for part in block.calls)
             raise InputError(
-                f"“{describe_ablation(skip)}”: this block of {self._name} has no {part_name(skip.part)} with anything to "
-                f"switch off. It has {known}."
+                f"“{describe_ablation(skip)}”: this block of {self._name} has no {part_name(skip.part)} with anything "
+                f"to switch off. It has {known}."
             )
         return calls
 

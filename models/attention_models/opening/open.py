@@ -1,8 +1,8 @@
 """What can be opened, what is in it, and why something cannot be.
 
 A checkpoint is a folder as transformers writes it (`config.json`, `*.safetensors`, a tokenizer), a name on a hub whose
-files were fetched, or one GGUF file. `attention_models.opening.inspect_checkpoint` says all that can be said, and checks every
-bound, before a weight is read.
+files were fetched, or one GGUF file. `attention_models.opening.inspect_checkpoint` reads the rest of its files,
+and checks every bound, before a weight is read.
 """
 
 from __future__ import annotations

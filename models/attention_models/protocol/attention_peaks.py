@@ -19,8 +19,8 @@ class AttentionPeak:
 class AttentionPeaks:
     """The row `query` of every head, as far as words are concerned, from `attention_models.views.attention_peaks`.
 
-    `of_heads` has an AttentionPeak for each head of each site, in the order of the run's sites; none of the sites that have no
-    such row (the encoder and the decoder beside a cross-attention).
+    `of_heads` has an AttentionPeak for each head of each site, in the order of the run's sites; none for sites without
+    such a row (the encoder and the decoder beside a cross-attention).
     """
 
     query: int

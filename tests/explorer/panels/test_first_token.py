@@ -32,7 +32,7 @@ def test_share_rows_and_norms_are_said() -> None:
     assert place is not None
     assert place.sentence == (
         "“Tom” takes 60.0 % of the row of “Anna”. It has the most of 3 of the 3 other rows of this head. Its value "
-        "is short (norm 0.500, the others’ 4.000 on average), so little is handed on: a row has to sum to 1, and a "
+        "is short (norm 0.500, the others’ 4.000 on average), so little is passed on: a row has to sum to 1, and a "
         "head that finds nothing leaves its weight here."
     )
     assert place.note == ", which has the most of 3 of 3 other rows"

@@ -53,7 +53,7 @@ _READ = "What is read, dimension by dimension"
 _BLOCK = (
     "Mask this one weight of this head, all else left as it is: Next shows what that costs. A second press undoes it"
 )
-_HOW = "Choose a step to read its meaning. The row is further down."
+_HOW = "Choose a step to read its meaning. The full row is below."
 
 
 class CellPanel(Panel):

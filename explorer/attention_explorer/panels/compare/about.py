@@ -13,7 +13,7 @@ _BEFORE = (
     "Their maps stand side by side over the same tokens, and their difference A − B in two colours: red where A "
     "attends more, blue where B does, pale where both attend alike."
 )
-_TRY_FIRST = "Try: press “This is B”, then put another name in the text above."
+_TRY_FIRST = "Try: press “Use as B”, then put another name in the text above."
 _TRY = "Try: click the first head of the list: it is shown in both, and in Head."
 
 

@@ -30,10 +30,10 @@ from attention_models.protocol.two_runs import OtherRun, TwoRunsRequest, TwoRuns
 from attention_models.protocol.values import SiteRef
 
 INVITATION = (
-    "B is another state to hold this one against: another text, another checkpoint, the model before a change, another "
-    "branch, another head.\n\nPress the button and go on in A; or type a text for B above."
+    "Compare this state (A) with another (B): another text, another checkpoint, the model before a change, another "
+    "branch, another head.\n\nPress the button and change A; or type a text for B above."
 )
-_KEEP = "This is B · Ctrl+B"
+_KEEP = "Use as B · Ctrl+B"
 
 
 class ComparePanel(Panel):

@@ -22,7 +22,7 @@ ENDINGS = {
     "context": "The context is full: the model takes no more tokens.",
     "masks": "All masks are filled.",
 }
-_USED_UP = "All {} steps are used up, and the model has not ended the text. Raise Steps (under Settings) to go on."
+_USED_UP = "All {} steps are used up, and the text isn’t finished. Increase Steps (under Settings) to go on."
 CLASSIFIES = "This model tells classes apart: it writes nothing. What it says stands under Next."
 SILENT = {
     "encoder": "This model gives vectors, not words: it has nothing to write.",

@@ -25,7 +25,7 @@ _BLOCK = "One block, box by box: every module that ran for the selected token, a
 _MATRICES = "One head as matrices: queries times keys, scaled, masked, softmax, times values."
 _TIME = "A recurrent model in time: the encoder reads token after token into a state, the decoder writes from it."
 _BEFORE = "It appears when the model has run, from what the model reads, at the bottom, to what it says at the top."
-_TRY = "Try: press Play, or click a block to choose it, once more to go in; there a box has its numbers. Esc goes out."
+_TRY = "Try: press Play, or click a block to select it, again to open it; there a box has its numbers. Esc goes out."
 _TRY_BLOCK = "Try: click a box to read its numbers, and Switch off to see what the model says without it; Esc goes out."
 _TRY_MATRICES = (
     "Try: click a cell of the weights: its query's row and its key's column light up in every matrix. Esc goes out."

@@ -55,7 +55,7 @@ def crossing_text(stack: StackScene, place: Place) -> str:
     name = f"block {block.ref.layer}"
     if i < 0:
         shared = f"\nshares the weights of block {block.shared_with}" if block.shared_with is not None else ""
-        return f"{name}, {block.module}: click to choose it, once more to go in{shared}"
+        return f"{name}, {block.module}: click to select it, again to open it{shared}"
     before = _at(_before(stack, place.block), i)
     lines = [f"“{stack.labels[i].word}”, {name}: the stream's norm goes from {before} to {_at(block.norms, i)}"]
     for each in block.written:

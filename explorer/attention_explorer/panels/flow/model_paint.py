@@ -352,7 +352,7 @@ def draw_cut(painter: QPainter, rect: QRectF, theme: Theme) -> None:
 def legend_rows(scene: ModelScene, scales: Scales) -> list[tuple[str, str]]:
     """What colours mean: the theme's role, and the words, short enough to stand beside what the model says."""
     rows = [(PART_ROLES.get(part, "text_dim"), f"written by {PART_NAMES[part]}") for part in scene.parts()]
-    rows.append(("stream", "stream, wide as its norm"))
+    rows.append(("stream", "residual stream (width = norm)"))
     if scales.writes.cuts or scales.streams.cuts:
         rows.append(("", "⁄⁄  longer than drawn: point at it"))
     return rows

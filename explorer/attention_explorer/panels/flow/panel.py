@@ -74,7 +74,7 @@ from attention_models.protocol.sentence import SentenceView
 _DISTANCES: tuple[Distance, ...] = ("model", "block", "attention")
 _WAITING = "The model appears here, from what it reads to what it says, when it has run."
 _NOTHING = "Of this model no block can be read."
-_HINT = "Press Play to follow “{}” through the model, or click a block to choose it, once more to go in."
+_HINT = "Press Play to follow “{}” through the model, or click a block to select it, again to open it."
 _HINT_BLOCK = "Press Play to follow “{}” through the model, or click a box to see its formula and numbers."
 
 

@@ -17,7 +17,7 @@ class TargetParts(QObject):
         super().__init__(parent)
         self.text = TextInput(most_lines=2)
         self.text.setAccessibleName("Target text")
-        self.text.setPlaceholderText("Nothing said yet: press Step for the next word, or type what it shall say")
+        self.text.setPlaceholderText("Nothing written yet. Press Step, or type a translation.")
         self.text.setToolTip("What the decoder says. Type to put words into its mouth, and see how likely each was.")
         self.writes_button = QPushButton("Model writes")
         self.writes_button.setCheckable(True)

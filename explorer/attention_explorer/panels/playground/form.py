@@ -38,7 +38,7 @@ class Form(TrainingForm):
         self.seed.setToolTip("Decides the first weights, the rows and the dropout: the same seed, the same model")
         self._groups = [(title, [SwitchField(switch) for switch in group]) for title, group in GROUPS]
         self.fields = [field for _, group in self._groups for field in group]
-        self.set_back = QPushButton("Set back")
+        self.set_back = QPushButton("Reset")
         self.set_back.setToolTip("All switches of the model as they are at first")
         self._lay_out()
         self._connect()

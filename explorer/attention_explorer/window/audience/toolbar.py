@@ -16,7 +16,7 @@ _BUTTONS = (
     ("freeze", "Freeze", "F", "What the mouse points at stays while you go on"),
     ("spotlight", "Spotlight", "O", "Dim all but a circle about the mouse"),
     ("laser", "Laser", "L", "A red dot that follows the mouse"),
-    ("magnifier", "Magnify", "M", "Enlarge what is about the mouse; the wheel, or + and −, by how much"),
+    ("magnifier", "Magnify", "M", "Magnify around the pointer; scroll, or press + and −, to zoom"),
     ("draw", "Draw", "D", "Draw over the panel with the mouse"),
     ("clear", "Clear", "E", "Take away what was drawn on this panel"),
     ("black", "Black", "B or .", "A black screen, until it is pressed again"),

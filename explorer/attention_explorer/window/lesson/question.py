@@ -200,7 +200,7 @@ class QuestionCard(QFrame):
 
     def _enable(self) -> None:
         self.reveal.setEnabled(self._is_ready and self.given is not None)
-        self.reveal.setText("Reveal" if self._is_ready else "The model is at work …")
+        self.reveal.setText("Reveal" if self._is_ready else "Running…")
 
     def _on_slider(self, place: int) -> None:
         low, high = self.number.minimum(), self.number.maximum()

@@ -94,7 +94,7 @@ def test_the_alignment_is_counted() -> None:
 def test_the_about_tells_the_figures_on_screen() -> None:
     state = answers.after(State(), answers.loaded(), answers.ran())
     assert "Press" not in " ".join(about(state, view()).sentences)
-    assert about(state, view()).to_try.startswith("Try: press “This is B”")
+    assert about(state, view()).to_try.startswith("Try: press “Use as B”")
     both = replace(state, document=replace(state.document, compared=Compared(Document())))
     told = " ".join(about(both, view()).sentences)
     assert "A says “again” 50.0 %, B “today” 25.0 %." in told

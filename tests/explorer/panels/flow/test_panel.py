@@ -203,7 +203,7 @@ def test_loss_and_next_token_stand_beside_the_model_as_it_is(panel, session):
 
 
 def test_what_a_click_does_is_said_in_the_same_words_everywhere(panel, session):
-    said = "click a block to choose it, once more to go in"
+    said = "click a block to select it, again to open it"
     assert said in panel.body.sentence.text()
     assert said in panel.about(session.state).to_try
     assert said in resource("help.md").read_text(encoding="utf-8").lower()
