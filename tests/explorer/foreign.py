@@ -54,6 +54,6 @@ class Count(list[int]):
 
 
 def count(request: ClockRequest, context: Context) -> ClockView:
-    seen = context.kept.once(Count, Count)
+    seen = context.kept.get_or_compute(Count, Count)
     seen.append(request.ticket)
     return ClockView(request=request, times=len(seen))
