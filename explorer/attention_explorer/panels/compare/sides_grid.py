@@ -87,8 +87,8 @@ class SidesGrid(QWidget):
         for bar, seen in zip(bars, (pair, alone), strict=True):
             bar.setVisible(seen)
         left = pair or self._shown == NO_MAPS
-        for column, share in enumerate((left, pair, False, alone and not narrow, False)):
-            self._grid.setColumnStretch(column, int(share))
+        for column, stretch in enumerate((left, pair, False, alone and not narrow, False)):
+            self._grid.setColumnStretch(column, int(stretch))
         self._grid.setRowStretch(1, int(pair or (alone and not narrow)))
         self._grid.setRowStretch(3, int(narrow))
         self._grid.setRowStretch(4, int(self._shown == NO_MAPS))

@@ -98,16 +98,16 @@ class CacheView(ThemedWidget):
         cell = room.width() / max(1, most)
         new = min(bar.computed, bar.stored)
         old = bar.stored - new
-        for first, count, colour in ((0, old, self._theme.key), (old, new, self._theme.query)):
-            if not count:
+        for first, length, colour in ((0, old, self._theme.key), (old, new, self._theme.query)):
+            if not length:
                 continue
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(QColor(colour))
-            part = QRectF(room.left() + first * cell, room.top(), max(2.0, count * cell), room.height())
+            part = QRectF(room.left() + first * cell, room.top(), max(2.0, length * cell), room.height())
             painter.drawRect(part)
             if cell >= 5:
                 painter.setPen(QPen(QColor(self._theme.surface), 1))
-                for token in range(1, count + 1):
+                for token in range(1, length + 1):
                     x = part.left() + token * cell
                     painter.drawLine(round(x), round(part.top()), round(x), round(part.bottom()))
 

@@ -78,9 +78,9 @@ class MatrixView(ThemedWidget):
             top = (self._height() - height) / 2
             painter.setPen(QColor(theme.text))
             for i, row in enumerate(rows):
-                for j, number in enumerate(row):
+                for j, entry in enumerate(row):
                     cell = QRectF(x + j * self._cell(), top + i * self._line(), self._cell() - 2, self._line())
-                    painter.drawText(cell, middle | Qt.AlignmentFlag.AlignRight, number)
+                    painter.drawText(cell, middle | Qt.AlignmentFlag.AlignRight, entry)
             self._draw_brackets(painter, QRectF(x, top, len(rows[0]) * self._cell() + 4, height))
 
     def _draw_brackets(self, painter: QPainter, rect: QRectF) -> None:
