@@ -144,11 +144,17 @@ def excluded_modules() -> list[str]:
     return sorted({*EXCLUDED_MODULES, *others})
 
 
+def documents() -> list[Path]:
+    """The pages that Help opens, and their pictures."""
+    return sorted(path for kind in ("*.md", "*.png") for path in (ROOT / "docs").rglob(kind))
+
+
 def data_files() -> list[tuple[str, str]]:
     """(file or folder, folder in the bundle)."""
     from PyInstaller.utils.hooks import collect_data_files, copy_metadata
 
     files = [(str(ROOT / "resources"), "attention_explorer/resources"), (str(ROOT / "LICENSE"), ".")]
+    files += [(str(page), str(Path("attention_explorer", page.parent.relative_to(ROOT)))) for page in documents()]
     models = ROOT / "models" / "attention_models"
     files += [(str(models / name), f"attention_models/{name}") for name in ("weights", "samples")]
     files += collect_data_files("attention_explorer") + collect_data_files("attention_models")

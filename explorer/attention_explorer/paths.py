@@ -9,7 +9,16 @@ _HERE = Path(__file__).parent
 
 def resource(name: str) -> Path:
     """A file in `resources/`. Raises FileNotFoundError, naming both places looked in."""
-    places = (_HERE / "resources" / name, _HERE.parents[1] / "resources" / name)
+    return _found(f"resources/{name}")
+
+
+def documents() -> Path:
+    """The folder `docs/`. Raises FileNotFoundError, naming both places looked in."""
+    return _found("docs")
+
+
+def _found(name: str) -> Path:
+    places = (_HERE / name, _HERE.parents[1] / name)
     for place in places:
         if place.exists():
             return place

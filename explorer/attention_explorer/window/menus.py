@@ -451,7 +451,8 @@ def _help(window: Menued, menu: QMenu, actions: dict[str, QAction]) -> None:
 
         show_about(window.menuBar().window())
 
-    _add(menu, actions, "help", "&How to read this", "F1", show_help)
+    tip = "All pages of the documentation, which can be searched; they come along, and need no network"
+    _add(menu, actions, "help", "&Help", "F1", show_help, tip)
     tip = "What the words in the window mean: logit, norm, CLS, the marks for spaces and bytes"
     _add(menu, actions, "glossary", "&Glossary", "Shift+F1", window.show_glossary, tip)
     tip = "What the panel that has the keyboard says, with the numbers on screen, and something to try in it"

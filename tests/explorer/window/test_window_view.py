@@ -284,7 +284,7 @@ def test_f1_opens_the_help_and_escape_closes_it(window):
     press(window.input.text, Qt.Key.Key_F1)
     dialog = window.findChild(QDialog)
     assert dialog.isVisible()
-    assert dialog.windowTitle() == "How to read this"
+    assert dialog.windowTitle() == "Help"
     assert "attention" in dialog.findChild(QTextBrowser).toPlainText()
     press(dialog, Qt.Key.Key_Escape)
     wait_until(lambda: window.findChild(QDialog) is None)
