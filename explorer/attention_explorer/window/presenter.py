@@ -28,6 +28,7 @@ from attention_explorer.window.contents import Contents
 CAP_HEIGHT = 0.021
 """Of the screen's height: how high a capital letter is. At 2 % the last row of a class still reads it."""
 
+_MEASURED = 200.0  # points
 _BOUNDLESS = 16_777_215
 _LESSON = 0.3
 """Of the width: what the column of a lesson gets."""
@@ -44,7 +45,9 @@ _LAID_OUT = 250
 
 def points_for(height: int, font: QFont) -> float:
     """The size of text whose capital letters have their share of a screen of `height`, in points."""
-    return font.pointSizeF() * CAP_HEIGHT * height / QFontMetricsF(font).capHeight()
+    large = QFont(font)
+    large.setPointSizeF(_MEASURED)  # small capitals are rounded to pixels: the answer would depend on today's size
+    return _MEASURED * CAP_HEIGHT * height / QFontMetricsF(large).capHeight()
 
 
 class Presenter(QObject):
@@ -67,7 +70,7 @@ class Presenter(QObject):
         self._fits = QTimer(self)
         self._fits.setSingleShot(True)
         self._fits.setInterval(0)
-        self._fits.timeout.connect(self._fit)
+        self._fits.timeout.connect(lambda: self._fit(window.height()))
         self._returns = QTimer(self)
         self._returns.setSingleShot(True)
         self._returns.setInterval(_LAID_OUT)
@@ -110,13 +113,15 @@ class Presenter(QObject):
         window.menuBar().setFixedHeight(0)  # the keys of a hidden one would not work
         contents.input.show_strip_alone(True)
         self._docks.show_alone(name)
-        if self.fills_screen():
+        fills = self.fills_screen()
+        if fills:
             fill_screen(window, True)
         app = QApplication.instance()
         assert app is not None
         app.installEventFilter(self)
         self._zoom = 1.0
-        self._fit()
+        # styled once: by the screen, and not by the window's old size and again when it has its new one
+        self._fit(window.screen().size().height() if fills else window.height())
         self._docks.go_to(name)
         self.tools.begin()
         self.changed.emit()
@@ -166,9 +171,9 @@ class Presenter(QObject):
             self._focus.setFocus(Qt.FocusReason.OtherFocusReason)
         self._focus = None
 
-    def _fit(self) -> None:
-        """Text by the height of the screen; a lesson's column by its width."""
-        self._set_points(self._zoom * points_for(self._window.height(), QApplication.font()))
+    def _fit(self, height: int) -> None:
+        """Text by the `height` of what is presented on; a lesson's column by the window's width."""
+        self._set_points(self._zoom * points_for(height, QApplication.font()))
         shown = [dock for dock, _ in self._sides]
         if shown:
             wide = round(_LESSON * self._window.width() / len(shown))
