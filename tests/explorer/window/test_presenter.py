@@ -165,3 +165,21 @@ def test_escape_in_a_field_leaves_the_field_first(window: MainWindow) -> None:
     assert not field.hasFocus()
     key(window, Qt.Key.Key_Escape)
     assert not window.presenter.is_on
+
+
+def test_f5_styles_all_widgets_once_each_way(window: MainWindow, monkeypatch: pytest.MonkeyPatch) -> None:
+    applied: list[float] = []
+    real = window.apply_theme
+
+    def note() -> None:
+        applied.append(window.presented_points)
+        real()
+
+    monkeypatch.setattr(window, "apply_theme", note)
+    key(window, Qt.Key.Key_F5)
+    QTest.qWait(600)  # a full screen comes a moment later
+    assert len(applied) == 1
+    assert applied[0] > 0
+    key(window, Qt.Key.Key_F5)
+    QTest.qWait(600)
+    assert applied[1:] == [0.0]
