@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial, singledispatch
 from typing import Any, Literal
@@ -38,6 +39,7 @@ from attention_models.protocol.flow import (
     Box,
     Expert,
     FeedForwardBox,
+    FirstTerms,
     HeadsBox,
     ModuleBox,
     NormBox,
@@ -47,6 +49,7 @@ from attention_models.protocol.flow import (
 )
 from attention_models.protocol.values import Site
 
+_WRITTEN_OUT = 3  # terms of a sum
 _NOTHING = read_only(np.zeros(0, np.float32))
 
 
@@ -144,14 +147,24 @@ def _formula(draft: NormSpec, here: Position) -> dict[str, Any]:
 @box_of.register
 def _(draft: ProjectionSpec, here: Position) -> Box:
     module = draft.units[0].module
-    rows, columns = matrix_of(module).shape
+    matrix, common = matrix_of(module), _common(draft, here)
+    rows, columns = matrix.shape
     return ProjectionBox(
-        **_common(draft, here),
+        **common,
         makes=draft.makes,
         rows=int(rows),
         columns=int(columns),
         bias=getattr(module, "bias", None) is not None,
+        first=here.block.get_or_compute(("first", id(draft)), lambda: _first(module, matrix, common, len(draft.units))),
     )
+
+
+def _first(module: nn.Module, matrix: Tensor, common: Mapping[str, Any], units: int) -> FirstTerms | None:
+    """The same at every position."""
+    before, bias = common["before"], getattr(module, "bias", None)
+    if units != 1 or before is None or (len(before), len(common["after"])) != tuple(matrix.shape):
+        return None
+    return FirstTerms(copied(matrix[:_WRITTEN_OUT].float()), copied(bias) if isinstance(bias, Tensor) else None)
 
 
 @box_of.register
@@ -234,12 +247,14 @@ def _(draft: OutputSpec, here: Position) -> Box:
     module, given, common = draft.units[0].module, here.tensor(draft.given), _common(draft, here)
     weight, heads, norms = matrix_of(module), draft.site.site.heads, None
     order = here.block.get_or_compute(("order", id(draft)), lambda: _order(draft.site, draft.given, here))
+    matrix = weight
     if given is not None and weight.shape[0] == len(given) and len(given) % heads == 0 and order != "unknown":
         by_head = weight.float()
         if order == "dimension by dimension":
             given = given.reshape(-1, heads).T.reshape(-1)
             common["before"] = copied(given)
             by_head = by_head.reshape(-1, heads, weight.shape[1]).transpose(0, 1)
+            matrix = by_head.reshape(weight.shape)  # as `before` is
         parts = given.to(weight.device).reshape(heads, 1, -1)  # (heads, 1, value_dim)
         writes = torch.bmm(parts, by_head.reshape(heads, parts.shape[-1], -1))[:, 0]  # (heads, width)
         norms = copied(torch.linalg.vector_norm(writes, dim=-1))
@@ -251,6 +266,7 @@ def _(draft: OutputSpec, here: Position) -> Box:
         rows=int(weight.shape[0]),
         columns=int(weight.shape[1]),
         bias=getattr(module, "bias", None) is not None,
+        first=here.block.get_or_compute(("first", id(draft)), lambda: _first(module, matrix, common, len(draft.units))),
         norms=norms,
         off=off,
     )

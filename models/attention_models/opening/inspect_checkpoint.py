@@ -128,6 +128,7 @@ def _examine_folder(reference: str, path: Path, listing: HubListing | None) -> I
     text, whole = text_part(architecture, config), whole_of(reference)
     if whole is not None and text is None:
         raise CheckpointError(f"{title} has no text half of its own. Open {whole}, without {SUFFIX}.")
+    both = config
     architecture, config = text if whole is not None and text is not None else shown_part(architecture, config)
     info = info_of(reference, path, architecture, config, tensors, read_card(path), training)
     if whole is not None:
@@ -136,7 +137,7 @@ def _examine_folder(reference: str, path: Path, listing: HubListing | None) -> I
         info = replace(info, text_part=f"{reference}{SUFFIX}")
     if listing is None and has_adapter(path):
         info = replace(info, adapter=_adapter_of(path))
-    return checked(Inspection(info, config), tensors)
+    return checked(Inspection(info, config, is_half=config is not both), tensors)
 
 
 def _examine_adapter(reference: str, path: Path, listing: HubListing | None) -> Inspection:

@@ -48,6 +48,7 @@ class Inspection:
 
     info: CheckpointInfo
     config: Any
+    is_half: bool = False  # of the model in its files
     missing: tuple[str, ...] = ()  # tensors that it has and its files have not
     misshapen: tuple[Misshapen, ...] = ()  # tensors that do not fit its config
 
@@ -162,6 +163,9 @@ def checked(examined: Inspection, tensors: Tensors) -> Inspection:
             f"{title}: {says} asks for tables of {tables:,} numbers beside its {tensors.parameters:,} parameters. "
             "Check the numbers in it (of positions, for one), or fetch it again."
         )
+    if examined.is_half:  # the files hold the other one too
+        examined = replace(examined, info=replace(info, parameters=described))
+        info = examined.info
     if info.gguf:  # with names and shapes of its own, which loading checks
         return examined
     missing = missing_tensors(empty, tensors.shapes)

@@ -153,6 +153,13 @@ class NormBox(Box):
     off: bool = False  # an intervention took the gain (and bias) away
 
 
+class FirstTerms(NamedTuple):
+    """What a matrix multiplies the first dimensions of its input by, and what is added: enough to begin its sums."""
+
+    weights: np.ndarray  # (terms, columns), the first rows of the matrix
+    bias: np.ndarray | None  # (columns,)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ProjectionBox(Box):
     """A matrix that makes queries, keys or values (or all of them at once: "qkv"), at this position."""
@@ -161,6 +168,7 @@ class ProjectionBox(Box):
     rows: int  # size in
     columns: int  # size out
     bias: bool
+    first: FirstTerms | None = None  # None where this matrix alone does not make `after` from `before`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -183,6 +191,7 @@ class OutputBox(Box):
     rows: int
     columns: int
     bias: bool
+    first: FirstTerms | None = None
     norms: np.ndarray | None  # (heads,) of what each head writes; None where W_O is no single matrix
     off: bool = False  # nothing of it is added to the stream
 

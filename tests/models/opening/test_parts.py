@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 import torch
 import transformers
+from safetensors.torch import load_file
 
 from attention_models import open_checkpoint, run
 from attention_models.files.text_parts import whole_of
 from attention_models.opening import inspection
-from attention_models.protocol.errors import CheckpointError
+from attention_models.protocol.errors import CheckpointError, ExplorerError
+from attention_models.training.finetuning import check_trainable
 from tests.models import tiny, tiny_vision
 
 
@@ -100,6 +102,23 @@ def test_the_text_half_of_a_whole_checkpoint(tmp_path: Path, kind: str) -> None:
     assert apart > 0.05
     assert trace.last_hidden is not None
     torch.testing.assert_close(trace.last_hidden, out.last_hidden_state[0], atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("kind", WHOLE)
+def test_the_count_of_a_half_is_of_what_is_open(tmp_path: Path, kind: str) -> None:
+    folder = save_whole(kind, tmp_path / kind)
+    both = sum(tensor.numel() for tensor in load_file(folder / "model.safetensors").values())
+    for reference in (str(folder), f"{folder}#text"):
+        model = open_checkpoint(reference)
+        assert model.info.parameters == sum(p.numel() for p in model.module.parameters())
+        assert model.info.parameters < both
+
+
+def test_a_text_half_is_not_fine_tuned(tmp_path: Path) -> None:
+    """It says no words: no adapter is ever saved that would have to name it."""
+    folder = save_whole("clip", tmp_path / "clip")
+    with pytest.raises(ExplorerError, match="writes no text"):
+        check_trainable(open_checkpoint(f"{folder}#text"))
 
 
 def test_what_has_no_text_half_says_so(tmp_path: Path) -> None:

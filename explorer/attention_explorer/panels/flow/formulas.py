@@ -13,6 +13,7 @@ from attention_models.protocol.flow import (
     BlockView,
     Box,
     FeedForwardBox,
+    FirstTerms,
     HeadsBox,
     NormBox,
     OutputBox,
@@ -62,9 +63,11 @@ def worked(view: BlockView, number: int, row: int, keys: Sequence[str]) -> str:
     match box:
         case NormBox(before=before) if before is not None:
             return f"dimension {row}: {norm_terms(box, row)} = {y}"
-        case ProjectionBox() | OutputBox() if box.before is not None:
-            bias = f" + b[{row}]" if box.bias else ""
-            return f"dimension {row}: Σᵢ xᵢ W[i, {row}]{bias} = {y}, over {len(box.before):,} dimensions of x"
+        case ProjectionBox(before=before, first=first) | OutputBox(before=before, first=first) if before is not None:
+            if first is None:
+                bias = f" + b[{row}]" if box.bias else ""
+                return f"dimension {row}: Σᵢ xᵢ W[i, {row}]{bias} = {y}, over {len(before):,} dimensions of x"
+            return f"dimension {row}: {' + '.join(_products(before, first, row))} = {y}"
         case SumBox():
             terms = _terms(view, box, row)
             return f"dimension {row}: {' + '.join(terms)} = {y}" if terms else ""
@@ -96,6 +99,19 @@ def _head(box: HeadsBox, head: int, keys: Sequence[str]) -> str:
     terms = [f"{value_text(float(weights[k]))} v(“{keys[k] if k < len(keys) else k}”)" for k in map(int, largest)]
     more = " + …" if len(weights) > len(terms) else ""
     return f"head {head}: {' + '.join(terms)}{more}, a vector of norm {value_text(float(box.norms[head]))}"
+
+
+def _products(before: np.ndarray, first: FirstTerms, row: int) -> list[str]:
+    """What is added up in one dimension of a matrix' output: the first products, how many more, the bias."""
+    weights = first.weights[:, row]
+    pairs = ((float(x), float(w)) for x, w in zip(before[: len(weights)], weights, strict=True))
+    terms = [f"{value_text(x) if n == 0 else bracketed(x)} × {bracketed(w)}" for n, (x, w) in enumerate(pairs)]
+    more = len(before) - len(weights)
+    if more > 0:
+        terms.append(f"… ({more:,} more)")
+    if first.bias is not None:
+        terms.append(bracketed(float(first.bias[row])))
+    return terms
 
 
 def _terms(view: BlockView, box: SumBox, dimension: int) -> list[str]:

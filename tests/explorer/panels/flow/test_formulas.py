@@ -5,13 +5,23 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from attention_explorer.panels.flow.formulas import formula, worked
 from attention_models import open_checkpoint
 from attention_models.flow.block import answer
 from attention_models.protocol.ablation import Ablation
-from attention_models.protocol.flow import BlockRequest, BlockView, FeedForwardBox, HeadsBox, NormBox, OutputBox, SumBox
+from attention_models.protocol.flow import (
+    BlockRequest,
+    BlockView,
+    FeedForwardBox,
+    HeadsBox,
+    NormBox,
+    OutputBox,
+    ProjectionBox,
+    SumBox,
+)
 from attention_models.protocol.values import SiteRef
 from tests.explorer.panels.flow import made
 from tests.models.flow.blocks import context_of
@@ -86,3 +96,42 @@ def test_norms_and_sums_come_to_what_the_model_gave(name: str, off: bool) -> Non
             left, right = sides(said)
             assert right == pytest.approx(float(box.after[row]), rel=1e-3, abs=1e-3), said
             assert left == pytest.approx(right, abs=5e-3 * max(1.0, abs(right))), said
+
+
+@pytest.mark.parametrize("name", ["story-gpt", "story-bert", "en-es"])
+def test_products_and_what_is_left_of_them_come_to_what_the_model_gave(name: str) -> None:
+    """By the weights in the file, in float64: each product that is written out, the bias, the sum of all."""
+    model = open_checkpoint(name)
+    stack = "encoder" if name == "story-bert" else "decoder"
+    view = answer(BlockRequest(run=1, stack=stack, layer=1, position=2), context_of(model, "Tom and Anna went"))
+    kinds = (ProjectionBox, OutputBox)
+    numbers = [n for n, box in enumerate(view.boxes) if isinstance(box, kinds) and box.before is not None]
+    assert {type(view.boxes[n]) for n in numbers} == {ProjectionBox, OutputBox}
+    checked = 0
+    for number in numbers:
+        box = view.boxes[number]
+        assert isinstance(box, (ProjectionBox, OutputBox))
+        assert box.before is not None
+        module = model.module.get_submodule(box.module)
+        stored = module.weight.detach().double().numpy()  # type: ignore[union-attr,operator]
+        matrix = stored if type(module).__name__ == "Conv1D" else stored.T
+        bias = module.bias.detach().double().numpy() if box.bias else np.zeros(len(box.after))  # type: ignore[union-attr,operator]
+        for row in (0, 1, len(box.after) - 1):
+            products = box.before.astype(np.float64) * matrix[:, row]
+            said = worked(view, number, row, ())
+            left, _, right = said.partition(": ")[2].rpartition(" = ")
+            terms = left.split(" + ")
+            assert terms[3] == f"… ({len(products) - 3:,} more)", said
+            assert len(terms) == (5 if box.bias else 4), said
+            assert [value_of(term) for term in terms[:3]] == pytest.approx(products[:3], rel=5e-3, abs=5e-3), said
+            if box.bias:
+                assert value_of(terms[4]) == pytest.approx(bias[row], rel=1e-3, abs=1e-3), said
+            assert value_of(right) == pytest.approx(products.sum() + bias[row], rel=1e-3, abs=1e-3), said
+            checked += 1
+    assert checked >= 6
+
+
+def test_a_matrix_of_which_nothing_is_known_says_the_sum_alone() -> None:
+    view = made.block_view()
+    said = worked(view, at(OutputBox, view), 2, ())
+    assert said == "dimension 2: Σᵢ xᵢ W[i, 2] + b[2] = 0.500, over 8 dimensions of x"
