@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -112,10 +113,10 @@ def test_products_and_what_is_left_of_them_come_to_what_the_model_gave(name: str
         box = view.boxes[number]
         assert isinstance(box, (ProjectionBox, OutputBox))
         assert box.before is not None
-        module = model.module.get_submodule(box.module)
-        stored = module.weight.detach().double().numpy()  # type: ignore[union-attr,operator]
+        module: Any = model.module.get_submodule(box.module)
+        stored = module.weight.detach().double().numpy()
         matrix = stored if type(module).__name__ == "Conv1D" else stored.T
-        bias = module.bias.detach().double().numpy() if box.bias else np.zeros(len(box.after))  # type: ignore[union-attr,operator]
+        bias = module.bias.detach().double().numpy() if box.bias else np.zeros(len(box.after))
         for row in (0, 1, len(box.after) - 1):
             products = box.before.astype(np.float64) * matrix[:, row]
             said = worked(view, number, row, ())
