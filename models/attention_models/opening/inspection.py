@@ -48,9 +48,9 @@ class Inspection:
 
     info: CheckpointInfo
     config: Any
-    is_half: bool = False  # of the model in its files
     missing: tuple[str, ...] = ()  # tensors that it has and its files have not
     misshapen: tuple[Misshapen, ...] = ()  # tensors that do not fit its config
+    is_half: bool = False  # of the model in its files
 
     @property
     def folder(self) -> Path:
