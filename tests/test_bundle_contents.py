@@ -76,7 +76,7 @@ def test_the_program_does_without_what_stays_out(contents: ModuleType) -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     imported = set(done.stdout.split())
-    assert {"torch", "attention_explorer.panels.head_map.panel", "pyqtgraph.graphicsItems.PlotCurveItem"} <= imported
+    assert {"torch", "attention_explorer.panels.head.panel", "pyqtgraph.graphicsItems.PlotCurveItem"} <= imported
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ import pytest
 
 from attention_explorer.panels.registry import TITLES
 from attention_explorer.paths import resource
-from attention_explorer.session.lesson_files import load
-from attention_explorer.session.shipped_lessons import shipped_lessons
+from attention_explorer.session.lesson_files import load, shipped_lessons
 
 TABLE = Path(__file__).parent.parent / "docs" / "concepts.md"
 ROWS = [

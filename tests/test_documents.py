@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from attention_explorer.arguments import _parser
+from attention_explorer.cli.arguments import _parser
 from attention_explorer.panels.registry import TITLES
 from attention_models.files.catalogue import shipped
 

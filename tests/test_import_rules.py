@@ -35,7 +35,7 @@ def test_import_loads_no_torch(module: str) -> None:
 def test_what_is_painted_first_waits_for_nothing_that_fills_the_window() -> None:
     loaded = loaded_by("import attention_explorer.window.window")
     later = {
-        "attention_explorer.training_folders",
+        "attention_explorer.recovery.training_folders",
         "attention_explorer.session.training",
         "attention_explorer.session.state",
         "attention_explorer.panels.base",

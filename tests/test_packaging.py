@@ -137,7 +137,7 @@ def test_the_wheel_leaves_names_of_others_alone(project: tuple[Path, list[str]],
         "import attention_explorer as ax, attention_models",
         "model = ax.open_checkpoint('story-gpt')",
         "assert abs(ax.run(model, 'Tom and Anna').weights(('decoder', 5), 0)[-1].sum() - 1) < 1e-5",
-        "import attention_explorer.panels.head_map.panel",  # of the window
+        "import attention_explorer.panels.head.panel",  # of the window
         "print(ax.__file__, attention_models.__file__, sep='\\n')",
     ]
     done = in_project(folder, installed, "-c", "\n".join(theirs + ours if first == "theirs" else ours + theirs))

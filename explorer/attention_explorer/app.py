@@ -46,7 +46,7 @@ def _run(given: list[str]) -> int:
 
 def _do(given: list[str]) -> int:
     from attention_explorer import console
-    from attention_explorer.arguments import parse
+    from attention_explorer.cli.arguments import parse
     from attention_models.files.helper_work import TRY_CHECKPOINTS
     from attention_models.files.own_process import end_with_input
     from attention_models.protocol.experiment_messages import EXPERIMENT_HERE
@@ -79,13 +79,13 @@ def _do(given: list[str]) -> int:
         console.complain(str(error))
         return 1
     if args.diagnose:
-        from attention_explorer.diagnose import diagnose
+        from attention_explorer.cli.diagnose import diagnose
 
         return diagnose()
     if args.self_test is not None:
         return _test_itself(args.self_test)
     if args.without_window:
-        from attention_explorer.headless import run_without_window
+        from attention_explorer.cli.headless import run_without_window
 
         return run_without_window(args)
     return _run_window(args)
@@ -101,7 +101,7 @@ def _torch_before_qt() -> None:
 
 def _test_itself(more: str) -> int:
     _torch_before_qt()
-    from attention_explorer.self_test import self_test
+    from attention_explorer.cli.self_test import self_test
     from attention_explorer.window.display import qt_messages_logged
 
     with qt_messages_logged():
@@ -124,9 +124,10 @@ def _run_loop(args: argparse.Namespace) -> int:
     from PySide6.QtGui import QIcon
     from PySide6.QtWidgets import QApplication
 
-    from attention_explorer import console, crashes
+    from attention_explorer import console
     from attention_explorer import settings as remembered
     from attention_explorer.paths import resource
+    from attention_explorer.recovery import crashes
     from attention_explorer.window.display import why_unreadable
     from attention_explorer.window.ending import closing_on_signals
     from attention_explorer.window.faults import Faults
@@ -160,13 +161,13 @@ def _fill(window: MainWindow, faults: Faults, args: argparse.Namespace, sentence
 
     from PySide6.QtWidgets import QApplication
 
-    from attention_explorer.first_state import first_state
-    from attention_explorer.log import log_to_file
+    from attention_explorer.cli.first_state import first_state
+    from attention_explorer.recovery.log import log_to_file
     from attention_explorer.session.intents import Show
     from attention_explorer.session.kept import is_short_text
     from attention_explorer.session.state import Notice
-    from attention_explorer.window.crash_dialog import tell_of_crashes
-    from attention_models.opening.trial_helper import start_for
+    from attention_explorer.window.faults import tell_of_crashes
+    from attention_models.opening.trial_process import start_for
 
     log_to_file()
     if sentence:
@@ -178,7 +179,7 @@ def _fill(window: MainWindow, faults: Faults, args: argparse.Namespace, sentence
         QApplication.exit(1)  # nobody is left with an empty window
         raise
     faults.found.connect(lambda fault: window.session.dispatch(Show(Notice("error", fault))))
-    gc.freeze()  # it stays off: the GUI thread alone looks for garbage (`attention_explorer.compute.collector`)
+    gc.freeze()  # it stays off: the GUI thread alone looks for garbage (`attention_explorer.compute.bridge`)
     if is_short_text(args.session or ""):
         window.first_text = args.session
     elif args.session is not None:

@@ -15,8 +15,8 @@ from PySide6.QtCore import QCoreApplication
 from PySide6.QtWidgets import QApplication
 
 from attention_explorer import settings as remembered
+from attention_explorer.cli.first_state import example_of
 from attention_explorer.compute.worker import open_engine
-from attention_explorer.first_state import example_of
 from attention_explorer.session.prompt_modes import with_prompt
 from attention_explorer.session.state import Document, State
 from attention_explorer.session.text_limits import check_document

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import msgspec
 
-from attention_models.files.regular_files import open_regular
+from attention_models.files.safe_files import open_regular
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import platformdirs
 
-from attention_explorer.theme import ThemeName
+from attention_explorer.look.theme import ThemeName
 
 NAME = "presets.toml"
 _MOST_BYTES = 1 << 16

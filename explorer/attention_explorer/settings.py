@@ -16,11 +16,10 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from attention_explorer import json_files
+from attention_explorer.look.theme import ThemeName
 from attention_explorer.presets import presets
 from attention_explorer.session.view_options import ViewOptions
-from attention_explorer.theme import ThemeName
-from attention_models.files.private_files import FILE_MODE, keep_private, private_folder
-from attention_models.files.whole_files import not_written, write_whole
+from attention_models.files.safe_files import FILE_MODE, keep_private, not_written, private_folder, write_whole
 
 log = logging.getLogger(__name__)
 

@@ -19,6 +19,7 @@ TYPE_CHECKING = False  # typing's own would take as long to import as all else h
 if TYPE_CHECKING:
     from typing import Any
 
+    from attention_models.compare.answering import compare_runs as compare_runs
     from attention_models.corpus.corpus import read_corpus as read_corpus
     from attention_models.decoding.decode import decode as decode
     from attention_models.effects.adversarial_attention import adversarial_attention as adversarial_attention
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from attention_models.roles.roles import head_roles as head_roles
     from attention_models.roles.which_heads import which_heads as which_heads
     from attention_models.scripts.as_pytorch import as_pytorch as as_pytorch
-    from attention_models.two_runs.answering import compare_runs as compare_runs
     from attention_models.views.export import save_weights as save_weights
     from attention_models.views.saved_weights import load_weights as load_weights
 
@@ -66,7 +66,7 @@ _HOMES = {
     "open_checkpoint": "attention_models.opening.open",
     "read_corpus": "attention_models.corpus.corpus",
     "run": "attention_models.forward.run",
-    "compare_runs": "attention_models.two_runs.answering",
+    "compare_runs": "attention_models.compare.answering",
     "decode": "attention_models.decoding.decode",
     "head_roles": "attention_models.roles.roles",
     "which_heads": "attention_models.roles.which_heads",

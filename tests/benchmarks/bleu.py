@@ -15,9 +15,9 @@ from pathlib import Path
 from sacrebleu.metrics.bleu import BLEU
 
 from attention_models import decode, open_checkpoint
-from attention_models.quality.held_out import split
-from attention_models.quality.measurement import reference_streams
-from attention_models.quality.pairs import Pair, read_pairs
+from attention_models.length.held_out import split
+from attention_models.length.measurement import reference_streams
+from attention_models.length.pairs import Pair, read_pairs
 
 SENTENCES = 500
 BEAMS = 4

@@ -16,8 +16,8 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 from PySide6.QtCore import QEventLoop
 from PySide6.QtWidgets import QApplication
 
-from attention_explorer import theme
 from attention_explorer.compute.bridge import Bridge, connect
+from attention_explorer.look import theme
 from attention_explorer.panels.cell.panel import CellPanel
 from attention_explorer.session.hover import Hover
 from attention_explorer.session.intents import SelectCell, SelectHead

@@ -29,8 +29,8 @@ from PySide6.QtTest import QTest  # noqa: E402
 from PySide6.QtWidgets import QApplication  # noqa: E402
 
 from attention_explorer.panels import base  # noqa: E402
+from attention_explorer.panels.all_heads.panel import HeadAtlasPanel  # noqa: E402
 from attention_explorer.panels.decoding.panel import DecodingPanel  # noqa: E402
-from attention_explorer.panels.head_atlas.panel import HeadAtlasPanel  # noqa: E402
 from attention_explorer.panels.playground.panel import PlaygroundPanel  # noqa: E402
 from attention_explorer.session.training import TrainingState  # noqa: E402
 from attention_explorer.window.window import MainWindow  # noqa: E402

@@ -23,7 +23,7 @@ from attention_models.effects.metric import resolve  # noqa: E402
 from attention_models.effects.sweep import HeadSweep  # noqa: E402
 from attention_models.forward.model import Model  # noqa: E402
 from attention_models.protocol.effects import Metric  # noqa: E402
-from attention_models.protocol.work import Cancelled  # noqa: E402
+from attention_models.protocol.request import Cancelled  # noqa: E402
 from tests.models.tiny import text_of  # noqa: E402
 
 ROUNDS = 7

@@ -25,8 +25,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # started as a scr
 from attention_models import head_roles, open_checkpoint, read_corpus
 from attention_models.forward.batches import pad_id
 from attention_models.forward.model import Model
-from attention_models.roles.batching import tokens_at_once
 from attention_models.roles.probe import our_probe
+from attention_models.roles.reading import tokens_at_once
 from tests.benchmarks.forward import alone, machine
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from PySide6.QtWidgets import QApplication
 
-from attention_explorer.panels.head_atlas.panel import HeadAtlasPanel
-from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.panels.all_heads.panel import HeadAtlasPanel
+from attention_explorer.panels.head.panel import HeadMapPanel
 from attention_explorer.session.state import Document, State
 from attention_explorer.settings import Settings
 from attention_explorer.window.window import MainWindow

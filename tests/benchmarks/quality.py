@@ -17,8 +17,8 @@ from pathlib import Path
 
 from attention_explorer.paths import resource
 from attention_models.files.catalogue import DATE_MODELS, RECURRENT_TRANSLATORS, TRANSFORMER_TRANSLATOR
+from attention_models.length.measurement import measure
 from attention_models.protocol.quality import QualityScore
-from attention_models.quality.measurement import measure
 
 
 def row(name: str, sentences: int, scores: Sequence[QualityScore]) -> str:

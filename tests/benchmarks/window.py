@@ -35,13 +35,13 @@ from PySide6.QtTest import QTest  # noqa: E402
 from PySide6.QtWidgets import QApplication, QWidget  # noqa: E402
 
 from attention_explorer.compute.worker import EngineLike, open_engine  # noqa: E402
+from attention_explorer.look.theme import LIGHT, stylesheet  # noqa: E402
+from attention_explorer.panels.all_heads.panel import HeadAtlasPanel  # noqa: E402
 from attention_explorer.panels.base import Panel  # noqa: E402
-from attention_explorer.panels.head_atlas.panel import HeadAtlasPanel  # noqa: E402
-from attention_explorer.panels.head_map.panel import HeadMapPanel  # noqa: E402
+from attention_explorer.panels.head.panel import HeadMapPanel  # noqa: E402
 from attention_explorer.session.intents import SetText  # noqa: E402
 from attention_explorer.session.state import Document, State  # noqa: E402
 from attention_explorer.settings import Settings  # noqa: E402
-from attention_explorer.theme import LIGHT, stylesheet  # noqa: E402
 from attention_explorer.window.window import MainWindow  # noqa: E402
 from attention_models.protocol.head import HeadView  # noqa: E402
 from attention_models.protocol.request import Request, Result  # noqa: E402

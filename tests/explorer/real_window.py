@@ -11,9 +11,9 @@ from PySide6.QtGui import QColor, QImage, QTextCursor
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
+from attention_explorer.panels.all_heads.panel import HeadAtlasPanel
 from attention_explorer.panels.base import Panel
-from attention_explorer.panels.head_atlas.panel import HeadAtlasPanel
-from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.panels.head.panel import HeadMapPanel
 from attention_explorer.panels.next_token.panel import NextTokenPanel
 from attention_explorer.session.intents import OpenCheckpoint, RestoreDocument, Show
 from attention_explorer.session.state import Document, Selection, State

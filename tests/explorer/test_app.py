@@ -18,7 +18,7 @@ from safetensors.torch import load_file, save_file
 import attention_models as models
 from attention_explorer import __version__
 from attention_explorer.app import main
-from attention_explorer.log import Log
+from attention_explorer.recovery.log import Log
 from attention_models import decode, load_weights, open_checkpoint
 from attention_models.files.catalogue import folder_of
 from tests.models.talking import save_talking

@@ -11,9 +11,9 @@ import pytest
 from PySide6.QtWidgets import QApplication
 
 from attention_explorer import app
-from attention_explorer.headless_lessons import beside_lessons, checked, gone_through
+from attention_explorer.cli.lessons import beside_lessons, checked, gone_through
+from attention_explorer.session.lesson_files import shipped_lessons
 from attention_explorer.session.lessons import OpenLesson
-from attention_explorer.session.shipped_lessons import shipped_lessons
 from attention_explorer.window.window import MainWindow
 from tests.explorer.real_window import opened_window
 

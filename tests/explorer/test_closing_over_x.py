@@ -24,7 +24,7 @@ DIALOGS = {
     "which session to open": ("window.sessions.open()", 1),
     "which picture to open": ("window.dialogs.open_picture()", 1),
     "whether to replace": (
-        "__import__('attention_explorer.widgets.save_dialog', fromlist=['*'])"
+        "__import__('attention_explorer.widgets.dialogs', fromlist=['*'])"
         ".may_replace(window, 'Save', __import__('pathlib').Path('{folder}/session.attn'))",
         1,
     ),

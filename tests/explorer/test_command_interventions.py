@@ -7,8 +7,8 @@ import pytest
 
 import attention_models as models
 from attention_explorer.app import main
-from attention_explorer.arguments import parse
-from attention_explorer.first_state import first_state
+from attention_explorer.cli.arguments import parse
+from attention_explorer.cli.first_state import first_state
 from attention_explorer.session.state import InterventionItem
 from attention_explorer.session.view_options import ViewOptions
 from attention_models.protocol.ablation import Ablation

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from attention_explorer.app import main
-from attention_explorer.arguments import parse
+from attention_explorer.cli.arguments import parse
 
 
 def test_roles_are_written_as_a_table(tmp_path, capsys):

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from attention_explorer import headless_experiments
 from attention_explorer.app import main
-from attention_explorer.arguments import parse
+from attention_explorer.cli import headless
+from attention_explorer.cli.arguments import parse
 from attention_models import decode, open_checkpoint, run
 from attention_models.training.experiment import experiment
 from tests.harness.program import heed_signals
@@ -227,7 +227,7 @@ holds = [{{ measure = "training loss", run = "one", at_most = {most} }}]
 @pytest.mark.parametrize(("most", "code"), [(9, 0), (0, 1)])
 def test_an_experiment_says_whether_its_claim_holds(monkeypatch, tmp_path, capfd, most, code):
     (tmp_path / "experiments.toml").write_text(TOLD.format(most=most))
-    monkeypatch.setattr(headless_experiments, "resource", lambda name: tmp_path / name)
+    monkeypatch.setattr(headless, "resource", lambda name: tmp_path / name)
     assert main(["--experiment", "tiny", "--seed", "4"]) == code
     out, complaint = capfd.readouterr()
     lines = out.splitlines()

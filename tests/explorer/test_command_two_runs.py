@@ -10,15 +10,15 @@ import pytest
 
 import attention_models as models
 from attention_explorer.app import main
-from attention_explorer.arguments import parse
+from attention_explorer.cli.arguments import parse
 from attention_explorer.session import session_check
 from attention_explorer.session.comparing import frozen
 from attention_explorer.session.kept import Kept, KeptState, SessionFile
 from attention_explorer.session.state import Compared, Document, InterventionItem
 from attention_models.protocol.ablation import Ablation
 from attention_models.protocol.interventions import Intervention, Mask, Scale
+from attention_models.protocol.request import never
 from attention_models.protocol.values import SiteRef
-from attention_models.protocol.work import never
 
 HERE = "Tom and Anna went to the park. Anna gave the ball to"
 THERE = "Tom and Anna went to the park. Tom gave the ball to"

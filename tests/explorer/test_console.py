@@ -70,7 +70,7 @@ def test_a_signal_ends_a_command_as_it_ends_any(tmp_path, after, arguments, numb
 INTERRUPTED_WHILE_WRITING = """
 import os, signal, sys
 from pathlib import Path
-from attention_models.files.whole_files import replacing
+from attention_models.files.safe_files import replacing
 from attention_explorer import console
 
 def work():

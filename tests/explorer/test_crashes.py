@@ -10,10 +10,10 @@ import sys
 import pytest
 from PySide6.QtWidgets import QWidget
 
-from attention_explorer import crashes, owners
-from attention_explorer.window.crash_dialog import tell_of_crashes
+from attention_explorer.recovery import crashes, owners
+from attention_explorer.window.faults import tell_of_crashes
 
-FALLS = "import ctypes\nfrom attention_explorer import crashes\nwith crashes.watched():\n    {}"
+FALLS = "import ctypes\nfrom attention_explorer.recovery import crashes\nwith crashes.watched():\n    {}"
 
 
 def run(what: str) -> subprocess.CompletedProcess[str]:

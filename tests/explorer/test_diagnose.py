@@ -30,6 +30,6 @@ def test_it_says_versions_device_platform_and_folders_and_not_whose_they_are(cap
 
 
 def test_a_folder_that_cannot_be_made_is_said_so(capsys, monkeypatch, tmp_path):
-    monkeypatch.setattr("attention_explorer.diagnose.os.access", lambda path, mode: False)
+    monkeypatch.setattr("attention_explorer.cli.diagnose.os.access", lambda path, mode: False)
     assert main(["--diagnose"]) == 0
     assert "(cannot be written)" in capsys.readouterr().out

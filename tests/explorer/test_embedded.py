@@ -12,7 +12,7 @@ import pytest
 
 import attention_explorer as ax
 from attention_explorer import embedded
-from attention_explorer.compute.collector import GarbageCollector
+from attention_explorer.compute.bridge import GarbageCollector
 from attention_explorer.compute.gui_queue import GuiQueue
 from attention_explorer.session.intents import OpenCheckpoint
 from attention_explorer.session.results import Results

@@ -27,11 +27,9 @@ from attention_models import open_checkpoint, run
 from attention_models.engine.engine import Engine
 from attention_models.forward.model import Model
 from attention_models.protocol.loading import LoadRequest
-from attention_models.protocol.request import Failure
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest
+from attention_models.protocol.request import Cancelled, Failure, never
+from attention_models.protocol.running import ForwardRequest, RunInputs
 from attention_models.protocol.values import SiteRef
-from attention_models.protocol.work import Cancelled, never
 from tests.explorer.real_window import EXAMPLE, opened_window, settle, wait_until
 from tests.models import tiny
 from tests.models.eager import attentions

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from attention_explorer.log import handlers
+from attention_explorer.recovery.log import handlers
 
 
 def test_it_lies_beside_the_settings(settings_folder: Path) -> None:

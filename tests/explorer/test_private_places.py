@@ -11,15 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from attention_explorer import crashes, settings, training_folders
-from attention_explorer.autosaves import autosave_folder, own_path
-from attention_explorer.log import handlers, log_path
+from attention_explorer import settings
+from attention_explorer.recovery import crashes, training_folders
+from attention_explorer.recovery.autosaves import autosave_folder, own_path
+from attention_explorer.recovery.log import handlers, log_path
 from attention_explorer.session import attn
 from attention_explorer.session.kept import KeptState, SessionFile
 from attention_explorer.session.state import Document
-from attention_explorer.window.recovery_file import _make_folder as make_autosave_folder
+from attention_explorer.window.recovery import _make_folder as make_autosave_folder
 from attention_models.files.own_cache import cache_folder, keep_arrays
-from attention_models.files.whole_files import write_whole
+from attention_models.files.safe_files import write_whole
 from attention_models.protocol.training_messages import Asked
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="modes are POSIX's")

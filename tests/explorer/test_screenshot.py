@@ -14,14 +14,14 @@ from PySide6.QtGui import QColor, QImage
 from PySide6.QtWidgets import QApplication, QWidget
 
 import attention_models as models
-from attention_explorer import theme as themes
-from attention_explorer.colour_maps import sequential
-from attention_explorer.panels.head_atlas.panel import HeadAtlasPanel
-from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.look import theme as themes
+from attention_explorer.look.colour_maps import sequential
+from attention_explorer.look.theme import DARK, LIGHT, Theme
+from attention_explorer.panels.all_heads.panel import HeadAtlasPanel
+from attention_explorer.panels.head.panel import HeadMapPanel
 from attention_explorer.panels.next_token.panel import NextTokenPanel
 from attention_explorer.session.intents import Show
 from attention_explorer.session.state import Notice
-from attention_explorer.theme import DARK, LIGHT, Theme
 from attention_explorer.window.window import MainWindow
 from attention_models.protocol.atlas import AtlasView
 from tests.explorer.real_window import EXAMPLE, back_to_start, opened_window, panel_of

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import attention_models as models
-from attention_explorer import self_test
+from attention_explorer.cli import self_test
 from attention_models.files.catalogue import SHIPPED, shipped
 
 ROOT = Path(__file__).resolve().parents[2]

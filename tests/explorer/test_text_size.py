@@ -8,7 +8,7 @@ import pytest
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QApplication
 
-from attention_explorer.text_size import is_read_from_afar, line_scale, set_least_points, smaller
+from attention_explorer.look.text_size import is_read_from_afar, line_scale, set_least_points, smaller
 
 
 @pytest.fixture(autouse=True)

@@ -11,8 +11,8 @@ import pytest
 from PySide6.QtGui import QColor, QFont, QPalette
 from PySide6.QtWidgets import QApplication, QCheckBox, QComboBox, QLabel, QLineEdit, QPushButton
 
-from attention_explorer import colour_maps, theme
-from attention_explorer.theme import DARK, LIGHT, Theme
+from attention_explorer.look import colour_maps, theme
+from attention_explorer.look.theme import DARK, LIGHT, Theme
 from tests.explorer.real_window import look_put_back
 
 BOTH = pytest.mark.parametrize("look", [LIGHT, DARK], ids=lambda look: look.name)

@@ -15,7 +15,7 @@ from attention_explorer import json_files
 from attention_explorer.session import attn
 from attention_explorer.settings import Settings
 from attention_models.files.catalogue import folder_of
-from attention_models.files.whole_files import UNFINISHED
+from attention_models.files.safe_files import UNFINISHED
 from tests.harness.program import Program, started
 from tests.models.hub_server import REPOSITORY, serving
 

@@ -10,12 +10,10 @@ import sys
 from typing import Any
 
 from attention_models.engine.engine import Engine
-from attention_models.protocol.describing import Described, DescribeRequest
 from attention_models.protocol.head import HeadRequest, HeadView
-from attention_models.protocol.loading import Loaded, LoadRequest
+from attention_models.protocol.loading import Described, DescribeRequest, Loaded, LoadRequest
 from attention_models.protocol.request import Failure
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.running import ForwardRequest, Ran, RunInputs
 from attention_models.protocol.values import SiteRef
 from tests.models.asking import ask
 

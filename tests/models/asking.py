@@ -8,8 +8,7 @@ from attention_models.engine.engine import Engine
 from attention_models.protocol.head import HeadRequest, HeadView
 from attention_models.protocol.loading import Loaded, LoadRequest
 from attention_models.protocol.request import Failure, Request, Result
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.running import ForwardRequest, Ran, RunInputs
 from attention_models.protocol.values import SiteRef
 
 SITE = SiteRef("decoder", 3)

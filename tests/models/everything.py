@@ -14,35 +14,34 @@ from attention_models.engine.engine import Engine
 from attention_models.protocol.ablation import Ablation
 from attention_models.protocol.alignment import AlignmentRequest
 from attention_models.protocol.atlas import AtlasRequest
-from attention_models.protocol.attribution import AttributionRequest
 from attention_models.protocol.cell import CellRequest
-from attention_models.protocol.classes import ClassesRequest
 from attention_models.protocol.comparison import CompareRequest
 from attention_models.protocol.decoding import (
     DecodeRowsRequest,
     DecodeSamplesRequest,
     DecodeSamplesView,
+    DecodeSettings,
     DecodeStepRequest,
     DecodeStepView,
     into_input,
 )
-from attention_models.protocol.decoding_settings import DecodeSettings
-from attention_models.protocol.effects import EffectsRequest
-from attention_models.protocol.explanation import ExplanationRequest
+from attention_models.protocol.effects import (
+    AttributionRequest,
+    EffectsRequest,
+    ExplanationRequest,
+    LensRequest,
+    PatchRequest,
+)
 from attention_models.protocol.export import Exported, ExportRequest
 from attention_models.protocol.flow import BlockRequest, FlowRequest
 from attention_models.protocol.head import HeadRequest, RowRequest, TilesRequest
 from attention_models.protocol.interventions import Intervention, Mask, Positions, Scale
-from attention_models.protocol.lens import LensRequest
 from attention_models.protocol.loading import Loaded, LoadRequest
 from attention_models.protocol.matrices import MatricesRequest
-from attention_models.protocol.order import ShuffleRequest
-from attention_models.protocol.patching import PatchRequest
-from attention_models.protocol.positions import PositionsRequest
-from attention_models.protocol.prediction import PredictionRequest
+from attention_models.protocol.positions import PositionsRequest, ShuffleRequest
+from attention_models.protocol.prediction import ClassesRequest, PredictionRequest
 from attention_models.protocol.request import Failure, Request, Result
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.running import ForwardRequest, Ran, RunInputs
 from attention_models.protocol.sentence import SentenceRequest
 from attention_models.protocol.trust import TrustRequest
 from attention_models.protocol.two_runs import OtherRun, TwoRunsRequest

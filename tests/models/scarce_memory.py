@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import RunInputs
 
 PAGE_TEXT = "Tom and Anna went to the park. "
 MB = 1_000_000

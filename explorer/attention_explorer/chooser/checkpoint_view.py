@@ -8,12 +8,12 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QLabel, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
-from attention_explorer.theme import LIGHT, Theme
+from attention_explorer.look.theme import LIGHT, Theme
 from attention_explorer.widgets.notice_bar import NoticeBar
 from attention_explorer.widgets.page import scrolling, wrapped
 from attention_models.files.memory import in_bytes
-from attention_models.protocol.describing import Described
 from attention_models.protocol.hub import HubListing
+from attention_models.protocol.loading import Described
 from attention_models.protocol.values import Capability, CheckpointInfo, StackInfo
 
 FAMILIES = {

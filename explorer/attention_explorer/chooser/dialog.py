@@ -8,33 +8,324 @@ from pathlib import Path
 from PySide6.QtCore import QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeyEvent
 from PySide6.QtWidgets import (
+    QCheckBox,
     QDialog,
     QHBoxLayout,
+    QHeaderView,
+    QLabel,
+    QLineEdit,
+    QListWidget,
+    QListWidgetItem,
     QProgressBar,
     QPushButton,
     QSizePolicy,
+    QTreeWidget,
+    QTreeWidgetItem,
     QVBoxLayout,
     QWidget,
 )
 
 from attention_explorer.chooser.checkpoint_view import CheckpointView
-from attention_explorer.chooser.choices import Choices
 from attention_explorer.chooser.drops import checkpoint_in
-from attention_explorer.chooser.gguf_list import GgufList
-from attention_explorer.chooser.hub_box import HubBox
 from attention_explorer.chooser.hub_client import HubClient
-from attention_explorer.theme import Theme
-from attention_explorer.widgets import asking
+from attention_explorer.look.theme import Theme
+from attention_explorer.widgets import dialogs
 from attention_explorer.widgets.card import Card
-from attention_explorer.widgets.elided_label import ElidedLabel
+from attention_explorer.widgets.labels import ElidedLabel
 from attention_explorer.widgets.page import wrapped
-from attention_explorer.widgets.small_screens import fitted, room_for
+from attention_explorer.widgets.screens import fitted, room_for
+from attention_models.files.catalogue import shipped
+from attention_models.files.gguf import FEWEST_BITS, suggested
 from attention_models.files.hub_cache import cache_location
 from attention_models.files.memory import in_bytes
-from attention_models.files.names import SCHEME, is_hub
-from attention_models.files.text_parts import whole_of
-from attention_models.protocol.describing import Described
-from attention_models.protocol.hub import HubListing
+from attention_models.files.names import SCHEME, is_hub, parse, whole_of
+from attention_models.protocol.hub import HubFile, HubListing
+from attention_models.protocol.loading import Described
+
+MOST_ROWS, FEWEST_ROWS = 5, 3  # on screen at once
+_FRAME = 16  # pixels of the list that are no rows
+_REFERENCE = Qt.ItemDataRole.UserRole
+
+
+class GgufList(QWidget):
+    """Hidden where there is nothing to choose. Up and Down choose; a click on what is chosen asks for it again."""
+
+    chosen = Signal(str)
+    """A reference like hf://owner/name:file.gguf; without a file for the safetensors checkpoint beside the files."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.heading = QLabel()
+        self.heading.setProperty("role", "title")
+        self.rows = QTreeWidget()
+        self.rows.setAccessibleName("GGUF files of this repository")
+        self.rows.setHeaderHidden(True)
+        self.rows.setRootIsDecorated(False)
+        self.rows.setUniformRowHeights(True)
+        self.rows.setColumnCount(3)
+        self.rows.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        self.rows.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        header = self.rows.header()
+        header.setStretchLastSection(False)
+        header.setMinimumSectionSize(0)
+        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        header.setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)
+        header.setSectionResizeMode(2, QHeaderView.ResizeMode.ResizeToContents)
+        self.rows.currentItemChanged.connect(self._on_current)
+        self.rows.itemClicked.connect(self._on_current)
+        self.heading.setBuddy(self.rows)
+        self.note = wrapped(role="dim")
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        column.addWidget(self.heading)
+        column.addWidget(self.note)
+        column.addWidget(self.rows)
+        self.hide()
+
+    @property
+    def reference(self) -> str:
+        """What is chosen; "" where nothing is."""
+        item = self.rows.currentItem()
+        return str(item.data(0, _REFERENCE)) if item is not None else ""
+
+    def clear(self) -> None:
+        self.rows.blockSignals(True)
+        self.rows.clear()
+        self.rows.blockSignals(False)
+        self.hide()
+
+    def show_listing(self, listing: HubListing) -> None:
+        """List what there is. What `listing` is of is chosen, and where it is of nothing yet, what is suggested."""
+        if not listing.ggufs:
+            self.clear()
+            return
+        name, beside = parse(listing.reference), listing.safetensors
+        suggestion = "" if beside else suggested((file.name, file.size) for file in listing.ggufs)
+        self.rows.blockSignals(True)
+        self.rows.clear()
+        if beside:
+            self._add(name.with_file("").reference, "safetensors", in_bytes(beside), "")
+        for file in listing.ggufs:
+            reference = name.with_file(file.name).reference
+            self._add(reference, file.name, in_bytes(file.size), _remark(file, suggestion))
+        if beside or name.file or suggestion:
+            self._choose(name.with_file(name.file or suggestion).reference)
+        self.rows.blockSignals(False)
+        self.heading.setText("Also as GG&UF" if beside else "GG&UF files")
+        self.note.setText(_note(len(listing.ggufs) > 1 and bool(suggestion), listing.parts))
+        self.note.setVisible(bool(self.note.text()))
+        self._fit()
+        self.show()
+
+    def _add(self, reference: str, title: str, size: str, remark: str) -> None:
+        item = QTreeWidgetItem([title, size, remark])
+        item.setData(0, _REFERENCE, reference)
+        item.setToolTip(0, title)
+        item.setTextAlignment(1, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self.rows.addTopLevelItem(item)
+
+    def _choose(self, reference: str) -> None:
+        for row in range(self.rows.topLevelItemCount()):
+            item = self.rows.topLevelItem(row)
+            if item is not None and item.data(0, _REFERENCE) == reference:
+                self.rows.setCurrentItem(item)
+                self.rows.scrollToItem(item)
+
+    def _fit(self) -> None:
+        row = max(1, self.rows.sizeHintForRow(0))
+        count = self.rows.topLevelItemCount()
+        self.rows.setMinimumHeight(row * min(count, FEWEST_ROWS) + _FRAME)
+        self.rows.setMaximumHeight(row * min(count, MOST_ROWS) + _FRAME)
+
+    def _on_current(self) -> None:
+        if self.reference:
+            self.chosen.emit(self.reference)
+
+
+def _remark(file: HubFile, suggestion: str) -> str:
+    remarks = ["suggested"] if file.name == suggestion else []
+    if file.here:
+        remarks.append("here" if file.here == file.size else f"{in_bytes(file.here)} here")
+    return ", ".join(remarks)
+
+
+def _note(suggests: bool, parts: int) -> str:
+    sentences = []
+    if suggests:
+        sentences.append(f"Suggested is the smallest whose name says at least {FEWEST_BITS} bits a weight.")
+    if parts:
+        sentences.append(
+            f"{parts} more {'is part' if parts == 1 else 'are parts'} of split models (-00001-of-00003), which can "
+            "not be opened."
+        )
+    return " ".join(sentences)
+
+
+ROOM = 12  # pixels above and below a line together
+
+
+class Choices(QListWidget):
+    """Up and down choose; Delete takes one that was opened lately off the list. Headings cannot be chosen."""
+
+    chosen = Signal(str)
+    """The reference of the current entry."""
+    removed = Signal(str)
+    """A reference that a person took off the list."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAccessibleName("Checkpoints")
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        self._shipped = shipped()
+        self._recent: list[str] = []
+        self._added: list[str] = []
+        self.currentItemChanged.connect(self._on_current)
+        self._fill("")
+
+    @property
+    def reference(self) -> str:
+        """What is chosen; "" where nothing is."""
+        row = self.currentRow()
+        return str(self.item(row).data(_REFERENCE)) if row >= 0 else ""
+
+    @property
+    def is_recent(self) -> bool:
+        """Whether what is chosen can be taken off the list."""
+        return self.reference in self._recent
+
+    def set_recent(self, recent: Sequence[str]) -> None:
+        """Those opened lately, the last one first."""
+        self._recent = list(recent)
+        self._fill(self.reference)
+
+    def add(self, reference: str) -> None:
+        """Put what a person just chose at the top, unless it is listed, and choose it."""
+        listed = {card.name for card in self._shipped} | set(self._recent) | set(self._added)
+        if reference not in listed:
+            self._added.insert(0, reference)
+        self._fill(reference)
+
+    def choose(self, reference: str) -> None:
+        """Choose an entry; nothing is chosen where there is none of that name."""
+        for row in range(self.count()):
+            if reference and self.item(row).data(_REFERENCE) == reference:
+                self.setCurrentRow(row)
+                return
+        self.setCurrentRow(-1)
+
+    def _fill(self, reference: str) -> None:
+        self.blockSignals(True)
+        self.clear()
+        if self._added:
+            self._heading("Just chosen")
+            for added in self._added:
+                self._entry(_short(added), added, added)
+        self._heading("Included")
+        for card in self._shipped:
+            self._entry(card.title, card.name, card.sentences)
+        if self._recent:
+            self._heading("Opened lately")
+            for recent in self._recent:
+                self._entry(_short(recent), recent, recent)
+        self.blockSignals(False)
+        self.choose(reference)
+
+    def _heading(self, text: str) -> None:
+        item = QListWidgetItem(text)
+        item.setFlags(Qt.ItemFlag.NoItemFlags)
+        font = self.font()
+        font.setBold(True)
+        item.setFont(font)
+        item.setData(_REFERENCE, "")
+        self._add(item)
+
+    def _entry(self, text: str, reference: str, tip: str) -> None:
+        item = QListWidgetItem(f"   {text}")
+        item.setData(_REFERENCE, reference)
+        item.setData(Qt.ItemDataRole.AccessibleTextRole, text)
+        item.setToolTip(tip)
+        self._add(item)
+
+    def _add(self, item: QListWidgetItem) -> None:
+        item.setSizeHint(QSize(0, self.fontMetrics().height() + ROOM))
+        self.addItem(item)
+
+    def _on_current(self) -> None:
+        if self.reference:
+            self.chosen.emit(self.reference)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Delete and self.is_recent:
+            self.removed.emit(self.reference)
+            return
+        super().keyPressEvent(event)
+
+
+def _short(reference: str) -> str:
+    """The last two parts of a path, as many a folder is called “model”; the repository of a name on a hub."""
+    if is_hub(reference):
+        return reference.removeprefix(SCHEME)
+    return "/".join(reference.replace("\\", "/").rstrip("/").split("/")[-2:]) or reference
+
+
+class HubBox(QWidget):
+    """A line for the name, a button that asks, the switch to stay offline, and where the cache is."""
+
+    asked = Signal()
+    """The button was pressed."""
+    offline_changed = Signal(bool)
+
+    def __init__(self, is_offline: bool, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.name = QLineEdit()
+        self.name.setPlaceholderText("owner/name or owner/name:file.gguf")
+        self.name.setAccessibleName("Name on Hugging Face")
+        self.name.setToolTip(
+            "As on the model's page; owner/name@revision for a branch, a tag or a commit; owner/name:file.gguf for one "
+            "GGUF file"
+        )
+        self.name.setClearButtonEnabled(True)
+        self.look_up_button = QPushButton("Loo&k up")
+        self.look_up_button.setToolTip("Ask what it is and how large, before anything is fetched (Enter)")
+        self.look_up_button.setAutoDefault(False)  # Enter means something else in each half of the dialog
+        self.look_up_button.clicked.connect(self.asked)
+        self.offline = QCheckBox("&Stay offline")
+        self.offline.setToolTip("Ask no hub, and open only what is on this computer (also: HF_HUB_OFFLINE=1)")
+        self.offline.setChecked(is_offline)
+        self.offline.toggled.connect(self.offline_changed)
+        self.cache = ElidedLabel()
+        self.cache.elide_mode = Qt.TextElideMode.ElideMiddle
+        self.cache.setProperty("role", "dim")
+        self.cache.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        label = QLabel("&Hugging Face")
+        label.setBuddy(self.name)
+        label.setProperty("role", "title")
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(6)
+        column.addWidget(label)
+        for first, second, growing in ((self.name, self.look_up_button, 0), (self.offline, self.cache, 1)):
+            row = QHBoxLayout()
+            row.setSpacing(6)
+            row.addWidget(first, 1 - growing)
+            row.addWidget(second, growing)
+            column.addLayout(row)
+
+    @property
+    def text(self) -> str:
+        """The name that was typed."""
+        return self.name.text().strip()
+
+    @property
+    def is_offline(self) -> bool:
+        return self.offline.isChecked()
+
+    def show_cache(self, cache: str) -> None:
+        self.cache.setText(f"cache: {cache}")
+        self.cache.setToolTip(f"What is fetched lies in {cache}. Set HF_HOME to have it elsewhere")
+
 
 SIZE, LEAST = QSize(1100, 660), QSize(760, 480)
 LIST_WIDTH = 330
@@ -174,12 +465,12 @@ class CheckpointDialog(QDialog):
         self.choices.setFocus()
 
     def browse_folder(self) -> None:
-        chosen = asking.folder(self, "Choose a checkpoint's folder", self._folder)
+        chosen = dialogs.folder(self, "Choose a checkpoint's folder", self._folder)
         if chosen:
             self.add(chosen)
 
     def browse_file(self) -> None:
-        chosen = asking.file_to_open(self, "Choose a GGUF file", self._folder, GGUF_FILTER)
+        chosen = dialogs.file_to_open(self, "Choose a GGUF file", self._folder, GGUF_FILTER)
         if chosen:
             self.add(chosen)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from PySide6.QtCore import QMimeData
 
-from attention_explorer.session.shipped_lessons import is_lesson
-from attention_models.files.regular_files import open_regular
+from attention_explorer.session.lesson_files import is_lesson
+from attention_models.files.safe_files import open_regular
 from attention_models.files.sample_pictures import SUFFIXES
 from attention_models.files.text_stream import SUFFIXES as TEXTS
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 
-from attention_models.protocol.work import Cancelled
+from attention_models.protocol.request import Cancelled
 
 T = TypeVar("T")
 

@@ -9,15 +9,15 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject
 
-from attention_explorer import training_folders
 from attention_explorer.compute.gui_queue import GuiQueue
 from attention_explorer.compute.message_process import Work
 from attention_explorer.compute.process_link import ProcessLink
+from attention_explorer.recovery import training_folders
 from attention_explorer.session.experiment import ExperimentState
 from attention_explorer.session.intents import ExperimentTold
 from attention_explorer.session.live import Live
 from attention_explorer.session.session import Session
-from attention_models.files.whole_files import not_written
+from attention_models.files.safe_files import not_written
 from attention_models.protocol.experiment_messages import EXPERIMENT_HERE, BeginRuns, FromExperiment, from_experiment
 from attention_models.protocol.training_messages import Failed, Stop
 

@@ -9,16 +9,16 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
 
-from attention_explorer import training_folders
 from attention_explorer.compute.gui_queue import GuiQueue
 from attention_explorer.compute.message_process import MessageProcess, Work, end_all
 from attention_explorer.compute.process_link import ProcessLink
+from attention_explorer.recovery import training_folders
 from attention_explorer.session.intents import TrainingsLeft, TrainingTold
 from attention_explorer.session.live import Live
 from attention_explorer.session.session import Session
 from attention_explorer.session.state import State
 from attention_explorer.session.training import LeftTraining, TrainingState
-from attention_models.files.whole_files import not_written
+from attention_models.files.safe_files import not_written
 from attention_models.protocol.training_messages import (
     TRAIN_HERE,
     Asked,

@@ -11,8 +11,7 @@ from typing import Any, Protocol, cast
 
 from attention_explorer.compute.mailbox import Mailbox
 from attention_explorer.compute.quiet_import import quiet_import
-from attention_models.protocol.request import Failure, Progress, Request, Result
-from attention_models.protocol.work import Cancelled
+from attention_models.protocol.request import Cancelled, Failure, Progress, Request, Result
 
 log = logging.getLogger(__name__)
 

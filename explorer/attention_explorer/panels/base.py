@@ -17,6 +17,7 @@ from PySide6.QtCore import QEvent, QPoint, QRect, Qt, QTimer, Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
 
+from attention_explorer.look.theme import LIGHT, Theme
 from attention_explorer.panels.about import About
 from attention_explorer.panels.path import PathEnd, path_of
 from attention_explorer.session.comparing import head_as_b
@@ -28,7 +29,6 @@ from attention_explorer.session.live import Live
 from attention_explorer.session.results import Results
 from attention_explorer.session.session import Session, is_same_but_for_live
 from attention_explorer.session.state import Compared, State
-from attention_explorer.theme import LIGHT, Theme
 from attention_explorer.widgets.callout import Callout, CodeButton, InfoButton
 from attention_explorer.widgets.card import Card
 from attention_explorer.widgets.choices_kept import Choice, choice_of, choose_again, values_of

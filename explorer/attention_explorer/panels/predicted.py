@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from attention_explorer.panels.selected_head import predicting_position
 from attention_explorer.session.state import State
-from attention_models.protocol.classes import ClassesRequest
 from attention_models.protocol.information import Unit, from_bits
-from attention_models.protocol.prediction import PredictionRequest
+from attention_models.protocol.prediction import ClassesRequest, PredictionRequest
 from attention_models.protocol.running import Ran
 from attention_models.protocol.sentence import SentencePooling, SentenceRequest
 from attention_models.protocol.values import Candidate, ClassHead, Prediction

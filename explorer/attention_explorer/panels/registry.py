@@ -20,22 +20,22 @@ GROUP = "attention_explorer.panels"
 
 _BUILT_IN = (  # name, title, class
     ("flow", "Flow", "flow.panel:FlowPanel"),
-    ("heads", "All heads", "head_atlas.panel:HeadAtlasPanel"),
-    ("map", "Head", "head_map.panel:HeadMapPanel"),
+    ("heads", "All heads", "all_heads.panel:HeadAtlasPanel"),
+    ("map", "Head", "head.panel:HeadMapPanel"),
     ("next", "Next", "next_token.panel:NextTokenPanel"),
     ("decoding", "Decode", "decoding.panel:DecodingPanel"),
     ("alignment", "Align", "alignment.panel:AlignmentPanel"),
     ("cell", "Cell", "cell.panel:CellPanel"),
-    ("masks", "Masks", "mask_scale.panel:MaskScalePanel"),
+    ("masks", "Masks", "masks.panel:MaskScalePanel"),
     ("effects", "Effects", "effects.panel:EffectsPanel"),
     ("compare", "Compare", "compare.panel:ComparePanel"),
     ("corpus", "Corpus", "corpus.panel:CorpusPanel"),
     ("positions", "Positions", "positions.panel:PositionsPanel"),
     ("lookup", "Lookup", "lookup.panel:LookupPanel"),
     ("variance", "Variance", "variance.panel:VariancePanel"),
-    ("recurrent", "Hidden", "recurrent.panel:RecurrentPanel"),
+    ("recurrent", "Hidden", "hidden.panel:RecurrentPanel"),
     ("playground", "Playground", "playground.panel:PlaygroundPanel"),
-    ("quality", "Length", "quality.panel:QualityPanel"),
+    ("quality", "Length", "length.panel:QualityPanel"),
 )
 
 BUILT_IN = tuple(EntryPoint(name, f"attention_explorer.panels.{value}", GROUP) for name, _, value in _BUILT_IN)

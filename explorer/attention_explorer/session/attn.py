@@ -24,7 +24,7 @@ from attention_explorer.session.attn_states import decode_state, encode_state, e
 from attention_explorer.session.kept import MOST_STATES, Kept, KeptState, SessionFile, named
 from attention_explorer.session.text_limits import MOST_CHARACTERS, check_document, too_long
 from attention_explorer.version import __version__
-from attention_models.files.whole_files import not_written, write_whole
+from attention_models.files.safe_files import not_written, write_whole
 
 FORMAT = 1
 """Of the file around the states. Raised only where an older program would misread it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from attention_explorer.session.state import Selection, clamped, site_of
-from attention_models.protocol.attention_peaks import AttentionPeaks
+from attention_models.protocol.head import AttentionPeaks
 from attention_models.protocol.running import Ran
 from attention_models.protocol.values import MOST, SiteRef, site_tokens
 

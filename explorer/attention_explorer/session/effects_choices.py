@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from attention_models.protocol.adversarial_attention import EPSILON, Scope
-from attention_models.protocol.effects import Metric
-from attention_models.protocol.patching import Align, Patched
+from attention_models.protocol.effects import EPSILON, Align, Metric, Patched, Scope
 
 LONGEST = 4096
 """Characters of a text that is typed there."""

@@ -19,7 +19,7 @@ from attention_explorer.session.named_tokens import Count, Place, Word
 from attention_explorer.session.state import Selection
 from attention_explorer.session.statements import LONGEST, NAME, Statement, Value, statement
 from attention_explorer.widgets.number_text import percent_text, value_text
-from attention_models.protocol.decoding_settings import DecodeSettings
+from attention_models.protocol.decoding import DecodeSettings
 from attention_models.protocol.facts import COMPARING, MOST_FACTS, NO_ROLE, OTHER_MASK, SHARES, Fact, FactKind
 from attention_models.protocol.mask_kinds import MASK_KINDS
 from attention_models.protocol.named_tokens import Named

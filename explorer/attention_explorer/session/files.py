@@ -11,15 +11,15 @@ from msgspec import Meta
 from attention_explorer import json_files
 from attention_explorer.session.branches import MOST_NODES, ROOT, Branches, Node
 from attention_explorer.session.changes import Change, Place, SiteRecord, intervention, record, site_of, site_record
-from attention_explorer.session.decoding import Decoding
 from attention_explorer.session.effects_choices import EffectsChoices
 from attention_explorer.session.state import BatchText, CorpusChoice, Document, HeadsAsked, InterventionItem, Selection
 from attention_explorer.session.view_options import ViewOptions
+from attention_explorer.session.writing import Decoding
 from attention_models.protocol.ablation import LAYER, UNITS, Ablation
 from attention_models.protocol.batch import MOST_TEXTS, PaddingSide
 from attention_models.protocol.chat import MOST_TURNS, Role, Turn
 from attention_models.protocol.corpus import CorpusQuestion
-from attention_models.protocol.decoding_settings import DecodeSettings
+from attention_models.protocol.decoding import DecodeSettings
 from attention_models.protocol.interventions import Adapter
 from attention_models.protocol.roles import ROLE_NAMES, HeadQuestion
 

@@ -10,17 +10,16 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from attention_explorer.session.branches import ROOT
-from attention_explorer.session.decoding import Decoding
 from attention_explorer.session.effects_choices import EffectsChoices
 from attention_explorer.session.examples import Example
 from attention_explorer.session.placed import Placed
 from attention_explorer.session.state import Compared, Document, Notice
 from attention_explorer.session.training import LeftTraining
+from attention_explorer.session.writing import Decoding
 from attention_models.protocol.batch import PaddingSide
 from attention_models.protocol.chat import Pair, Turn
 from attention_models.protocol.corpus import CorpusQuestion
-from attention_models.protocol.decoding import DecodeSamplesRequest, DecodeStepRequest
-from attention_models.protocol.decoding_settings import Strategy
+from attention_models.protocol.decoding import DecodeSamplesRequest, DecodeStepRequest, Strategy
 from attention_models.protocol.experiment_messages import FromExperiment, RunModel
 from attention_models.protocol.interventions import Intervention
 from attention_models.protocol.prompt import Prompt

@@ -22,7 +22,7 @@ from attention_explorer.session.lessons import MOST_STEPS, Step
 from attention_explorer.session.scenes import check_state, check_text_size
 from attention_explorer.session.state import Document
 from attention_explorer.session.tours import Part
-from attention_models.files.whole_files import not_written, write_whole
+from attention_models.files.safe_files import not_written, write_whole
 
 LARGEST = 2 << 20
 """Bytes of what is written beside the states."""

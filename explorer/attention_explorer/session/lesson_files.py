@@ -9,25 +9,92 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from attention_explorer import json_files
+from attention_explorer.paths import resource
 from attention_explorer.session import attn
 from attention_explorer.session.figures import Figure
-from attention_explorer.session.json_lines import line_in_json
 from attention_explorer.session.kept import Kept, KeptState, SessionFile
 from attention_explorer.session.lessons import Lesson, OpenLesson, Step
 from attention_explorer.session.scenes import check_state
-from attention_explorer.session.shipped_lessons import TOML
 from attention_explorer.session.state import Document
 from attention_explorer.session.view_options import ViewOptions
-from attention_models.files.regular_files import open_regular
+from attention_models.files.safe_files import not_written, open_regular, write_whole
 from attention_models.files.toml_files import decode_toml as decode_table
-from attention_models.files.whole_files import not_written, write_whole
+
+# The lessons that come along, as a menu lists them: without reading, and checking, what is in them.
+
+
+ENDING = ".lesson"
+"""Of lessons made in the window."""
+TOML = ".toml"
+
+OPENED = f"Lessons (*{ENDING} *{TOML})"
+"""What a dialog lists."""
+
+_TITLE = re.compile(r'^title = "([^"]+)"', re.MULTILINE)
+_MINUTES = re.compile(r"^minutes = (\d+)", re.MULTILINE)
+
+
+def is_lesson(path: str) -> bool:
+    """Whether a path names a lesson by its ending."""
+    return path.lower().endswith((ENDING, TOML))
+
+
+@cache
+def shipped_lessons() -> tuple[Path, ...]:
+    """Those that come along, in their order."""
+    return tuple(sorted(resource("lessons").glob(f"*{TOML}")))
+
+
+def heading_of(path: Path) -> str:
+    """Title and length of one that comes along, as its first lines have them."""
+    text = path.read_text("utf-8")
+    title, minutes = _TITLE.search(text), _MINUTES.search(text)
+    assert title is not None
+    assert minutes is not None
+    return f"{title[1]} ({minutes[1]} minutes)"
+
+
+_PIECE = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
+_KEYS = re.compile(r"\.([A-Za-z_]\w*)|\[(\d+)\]")
+
+
+def line_in_json(content: bytes, path: str) -> int:
+    """The line of `$.step[2].show.layer`, or of what it is in, from 1. `content` is JSON."""
+    text = content.decode(errors="replace")
+    wanted = tuple(key or int(number) for key, number in _KEYS.findall(path))
+    at: list[str | int] = []  # the place that is being read
+    deepest, line, name = 0, 1, ""
+    for piece in _PIECE.finditer(text):
+        mark = piece[0]
+        if mark in ("{", "["):
+            at.append("" if mark == "{" else 0)
+        elif mark in ("}", "]"):
+            at.pop()
+        elif mark == "," and at and isinstance(at[-1], int):
+            at[-1] += 1
+        elif mark == ":" and at:
+            at[-1] = name
+        elif mark[0] == '"':
+            name = mark[1:-1]
+        depth = _alike(at[:-1] if mark in ("{", "[") else at, wanted)  # what is in it has yet to begin
+        if depth > deepest and mark not in (",", "}", "]"):
+            deepest, line = depth, text.count("\n", 0, piece.start()) + 1
+    return line
+
+
+def _alike(at: Sequence[str | int], wanted: Sequence[str | int]) -> int:
+    """How many steps of the two paths are the same, from the first on."""
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(at, wanted, strict=False))
+    return sum(1 for _ in same)
+
 
 LARGEST = 512 * 1024
 """Bytes of a lesson's own text."""

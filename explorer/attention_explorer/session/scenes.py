@@ -12,12 +12,12 @@ import msgspec
 from msgspec import Meta
 
 from attention_explorer.session import changes, files
-from attention_explorer.session.decoding import Decoding
 from attention_explorer.session.effects_choices import EffectsChoices
 from attention_explorer.session.kept import KeptState, Screen, Value
 from attention_explorer.session.named_tokens import Count, Place, Word
 from attention_explorer.session.state import BatchText, Compared, Document, InterventionItem, Selection
 from attention_explorer.session.view_options import Block, Distance, Normalisation, ViewOptions
+from attention_explorer.session.writing import Decoding
 from attention_models.files.catalogue import SHIPPED
 from attention_models.files.sample_pictures import PREFIX
 from attention_models.protocol.interventions import Intervention

@@ -10,11 +10,11 @@ from typing import Literal
 from attention_explorer.session.kept import Kept, KeptState, SessionFile, WhatWasRead
 from attention_explorer.session.state import Document
 from attention_models.files.catalogue import weights_place_of
-from attention_models.files.content_hash import hash_of_file
 from attention_models.files.fingerprint import (
     cheap_fingerprint,
     difference,
     fingerprint,
+    hash_of_file,
     shown_hash,
     title_of_reference,
 )

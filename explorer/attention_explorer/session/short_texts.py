@@ -25,9 +25,8 @@ from attention_explorer.session.kept import KeptState, Screen, is_short_text
 from attention_explorer.session.scenes import check_reference
 from attention_explorer.session.state import CorpusChoice, Document
 from attention_explorer.session.view_options import ViewOptions
-from attention_models.files.names import is_hub, parse
+from attention_models.files.names import is_hub, parse, whole_of
 from attention_models.files.sample_pictures import PREFIX as SAMPLE
-from attention_models.files.text_parts import whole_of
 from attention_models.protocol.errors import CheckpointError
 
 MOST_CHARACTERS = 2000

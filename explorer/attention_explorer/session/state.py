@@ -7,26 +7,24 @@ from functools import cached_property
 from typing import Literal
 
 from attention_explorer.session.branches import Branches
-from attention_explorer.session.decoding import Decoding, strategy_of
 from attention_explorer.session.effects_choices import EffectsChoices
 from attention_explorer.session.live import Live
 from attention_explorer.session.placed import Placed
 from attention_explorer.session.results import Results
 from attention_explorer.session.training import LeftTraining
 from attention_explorer.session.view_options import ViewOptions
-from attention_explorer.session.writing import Origin, PendingStep, Writing, with_tree
+from attention_explorer.session.writing import Decoding, Origin, PendingStep, Writing, strategy_of, with_tree
 from attention_models.protocol.batch import Batch, PaddingSide
 from attention_models.protocol.chat import Chat, Pair, Turn
 from attention_models.protocol.corpus import CorpusQuestion, CorpusRequest
 from attention_models.protocol.interventions import Intervention, Mask, applies, precedence
+from attention_models.protocol.loading import StepRequest
 from attention_models.protocol.mask_kinds import Cell
 from attention_models.protocol.prompt import Prompt
 from attention_models.protocol.quality import QualityRequest
 from attention_models.protocol.request import Lane
 from attention_models.protocol.roles import HeadQuestion
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import Ran
-from attention_models.protocol.stepping import StepRequest
+from attention_models.protocol.running import Ran, RunInputs
 from attention_models.protocol.values import DEFAULT_PLACEMENT, Placement, Site, SiteRef, TrainingSteps
 
 

@@ -12,8 +12,7 @@ from attention_explorer.session.defaults import END, last_token
 from attention_explorer.session.intents import FollowTraining, GoToStep, SnapshotsFound
 from attention_explorer.session.rules import broken_off, rule, without_notice
 from attention_explorer.session.state import Document, State
-from attention_models.protocol.loading import LoadRequest
-from attention_models.protocol.stepping import StepRequest
+from attention_models.protocol.loading import LoadRequest, StepRequest
 from attention_models.protocol.values import TrainingSteps
 
 

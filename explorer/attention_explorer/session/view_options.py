@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from attention_explorer.theme import SEQUENTIAL_MAPS
+from attention_explorer.look.theme import SEQUENTIAL_MAPS
 from attention_models.protocol.information import Unit
 from attention_models.protocol.values import Pooling
 

@@ -6,11 +6,11 @@ from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
-from attention_explorer.text_size import is_read_from_afar
-from attention_explorer.theme import Theme
-from attention_explorer.widgets.elided_label import ElidedLabel
+from attention_explorer.look.text_size import is_read_from_afar
+from attention_explorer.look.theme import Theme
+from attention_explorer.widgets.labels import ElidedLabel
 from attention_explorer.widgets.page import wrapped
-from attention_explorer.widgets.small_screens import is_low
+from attention_explorer.widgets.screens import is_low
 
 _LEAST_TITLE = 60  # pixels
 _SPACING, _CLOSE = 10, 5  # pixels between what is in the title's line; where it has little room

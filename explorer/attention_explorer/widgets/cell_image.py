@@ -9,9 +9,15 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtGui import QImage
+from PySide6.QtGui import QImage, QPainter
 
-from attention_explorer.colour_maps import ColourTable
+from attention_explorer.look.colour_maps import ColourTable
+
+
+def is_of_other_scale(painter: QPainter, ratio: float) -> bool:
+    """Whether a picture of `ratio` device pixels a logical one would blur: a projector or a lens has another scale."""
+    return abs(painter.deviceTransform().m11() - ratio) > 1e-3 * ratio
+
 
 Codes = NDArray[np.uint8]
 

@@ -7,8 +7,8 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from attention_explorer.colour_maps import ColourTable, sequential
-from attention_explorer.text_size import wide
+from attention_explorer.look.colour_maps import ColourTable, sequential
+from attention_explorer.look.text_size import wide
 from attention_explorer.widgets import cell_image
 from attention_explorer.widgets.number_text import nice_ticks, tick_texts, value_text
 from attention_explorer.widgets.themed import ThemedWidget

@@ -9,7 +9,7 @@ from pathlib import Path
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QMenu, QPushButton
 
-from attention_explorer.widgets import asking
+from attention_explorer.widgets import dialogs
 from attention_explorer.widgets.token_text import apart
 
 
@@ -18,7 +18,7 @@ class FileButton(QPushButton):
     """A path; "" for what there is without a file."""
 
     def __init__(self, label: str, tooltip: str, title: str, kinds: str, own: str = "") -> None:
-        """`title` is the dialog's, `kinds` what it lists, as in `asking.file_to_open`; `own` needs no file."""
+        """`title` is the dialog's, `kinds` what it lists, as in `dialogs.file_to_open`; `own` needs no file."""
         super().__init__(label)
         self.setToolTip(tooltip)
         self._title, self._kinds, self._own, self._path = title, kinds, own, ""
@@ -45,6 +45,6 @@ class FileButton(QPushButton):
 
     def ask(self) -> None:
         """Let the person choose a file in a dialog."""
-        path = asking.file_to_open(self, self._title, self._path, self._kinds)
+        path = dialogs.file_to_open(self, self._title, self._path, self._kinds)
         if path:
             self.chosen.emit(path)

@@ -8,7 +8,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QPainterPath, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QToolButton, QWidget
 
-from attention_explorer.theme import LIGHT, Theme
+from attention_explorer.look.theme import LIGHT, Theme
 from attention_explorer.widgets.token_text import isolated
 
 NoticeKind = Literal["info", "warning", "error"]

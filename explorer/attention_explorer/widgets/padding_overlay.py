@@ -4,11 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from PySide6.QtCore import QEvent, QObject, QRectF, Qt
-from PySide6.QtGui import QColor, QPainter, QPainterPath, QPaintEvent, QResizeEvent
+from PySide6.QtCore import QEvent, QLineF, QObject, QRectF, Qt
+from PySide6.QtGui import QColor, QPainter, QPainterPath, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
-from attention_explorer.theme import Theme
+from attention_explorer.look.theme import Theme
+
+
+def draw_hatching(painter: QPainter, theme: Theme, area: QRectF, step: float) -> None:
+    """Lines that rise to the right, `step` pixels apart along the upper edge, clipped to `area`."""
+    painter.save()
+    painter.setClipRect(area)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(QPen(QColor(theme.hatch), 1.0))
+    height = area.height()
+    for i in range(1, int((area.width() + height) / step) + 1):
+        x = area.left() + i * step
+        painter.drawLine(QLineF(x, area.top(), x - height, area.bottom()))
+    painter.restore()
+
 
 _VEIL = 0.62
 """How much of the ground lies over what is faded."""

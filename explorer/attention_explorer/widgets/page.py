@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from attention_explorer.widgets.said_label import SaidLabel
+from attention_explorer.widgets.labels import SaidLabel
 
 
 def wrapped(text: str = "", role: str = "") -> QLabel:

@@ -7,7 +7,7 @@ import re
 
 from PySide6.QtGui import QColor, QFont, QSyntaxHighlighter, QTextCharFormat, QTextDocument
 
-from attention_explorer.theme import LIGHT, Theme
+from attention_explorer.look.theme import LIGHT, Theme
 
 _PARTS = re.compile(
     r"(?P<remark>#.*)"

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from attention_explorer.theme import LIGHT, Theme
+from attention_explorer.look.theme import LIGHT, Theme
 from attention_explorer.widgets.page import scrolling, wrapped
 
 _SCORE, _HEAD = Qt.ItemDataRole.UserRole, Qt.ItemDataRole.UserRole + 1

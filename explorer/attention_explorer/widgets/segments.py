@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QLayout, QPushButton, QWidget
 
-from attention_explorer.widgets.flow_layout import FlowLayout
+from attention_explorer.widgets.layouts import FlowLayout
 
 
 class Segments(QWidget):

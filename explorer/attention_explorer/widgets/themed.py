@@ -6,9 +6,18 @@ from PySide6.QtCore import QEvent, QPoint, QRectF, Qt
 from PySide6.QtGui import QColor, QFocusEvent, QFont, QPainter, QPen
 from PySide6.QtWidgets import QWidget
 
-from attention_explorer.text_size import wide
-from attention_explorer.theme import LIGHT, Theme
-from attention_explorer.widgets.in_sight import area_around, scroll_to
+from attention_explorer.look.text_size import wide
+from attention_explorer.look.theme import LIGHT, Theme
+from attention_explorer.widgets.scroll_areas import area_around, scroll_to
+
+
+def set_role(widget: QWidget, role: str | None) -> None:
+    """Give it a role of `theme.stylesheet`, or none."""
+    if widget.property("role") != role:
+        widget.setProperty("role", role)
+        widget.style().unpolish(widget)
+        widget.style().polish(widget)
+
 
 _KEYBOARD = (
     Qt.FocusReason.TabFocusReason,

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject, QTimer
 from PySide6.QtWidgets import QScrollArea, QWidget
 
-from attention_explorer.text_size import is_read_from_afar
-from attention_explorer.widgets.in_sight import area_around
+from attention_explorer.look.text_size import is_read_from_afar
 from attention_explorer.widgets.page import bring
+from attention_explorer.widgets.scroll_areas import area_around
 
 
 class Together(QObject):

@@ -9,7 +9,7 @@ from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from attention_explorer.text_size import smaller
+from attention_explorer.look.text_size import smaller
 from attention_explorer.widgets.items_widget import ItemsWidget
 
 _GAP = 10.0

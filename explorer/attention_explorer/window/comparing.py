@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from PySide6.QtWidgets import QMenu
@@ -13,9 +14,23 @@ from attention_explorer.session.session import Session
 from attention_explorer.session.state import Compared, Notice
 from attention_explorer.widgets.token_text import apart, shortened
 from attention_explorer.window.docks import DockHost
-from attention_explorer.window.neighbour import neighbour
 from attention_explorer.window.sessions import Sessions
 from attention_models.protocol.two_runs import TwoRunsRequest, TwoRunsView
+from attention_models.protocol.values import Site, SiteRef
+
+
+def neighbour(sites: Sequence[Site], ref: SiteRef, head: int, layers: int, heads: int) -> tuple[SiteRef, int] | None:
+    """The head that is so many layers and heads further than one of `ref`; None past the edge.
+
+    In a layer of fewer heads its last one stands for those that it has not.
+    """
+    place = [site.ref for site in sites].index(ref) + layers
+    if not 0 <= place < len(sites):
+        return None
+    site = sites[place]
+    wanted = min(head, site.heads - 1) + heads
+    return (site.ref, wanted) if 0 <= wanted < site.heads else None
+
 
 _NOTHING_RAN = "Nothing has run yet that could be B."
 

@@ -4,41 +4,219 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
+from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication, QEvent, Qt, QTimer, Signal
-from PySide6.QtGui import QCursor, QGuiApplication
-from PySide6.QtWidgets import QApplication, QToolTip, QVBoxLayout, QWidget
+from PySide6.QtCore import QByteArray, QCoreApplication, QEvent, Qt, QTimer, Signal
+from PySide6.QtGui import QCursor, QGuiApplication, QHideEvent, QResizeEvent, QShowEvent
+from PySide6.QtWidgets import QApplication, QHBoxLayout, QToolTip, QVBoxLayout, QWidget
 
+from attention_explorer.compute.background import Background
 from attention_explorer.compute.bridge import Bridge, connect
 from attention_explorer.compute.experiment_link import ExperimentLink, connect_experiment
 from attention_explorer.compute.training_link import TrainingLink, connect_training
 from attention_explorer.compute.worker import EngineLike
+from attention_explorer.look.theme import Theme
 from attention_explorer.panels import registry
 from attention_explorer.panels.base import Panel
 from attention_explorer.panels.input.panel import InputPanel
 from attention_explorer.panels.registry import open_panels, switched_off
 from attention_explorer.session.examples import examples_of
 from attention_explorer.session.hover import Hover
-from attention_explorer.session.intents import Intent, Show
+from attention_explorer.session.intents import FollowTraining, GoToStep, Intent, Show, SnapshotsFound
 from attention_explorer.session.live import Live
 from attention_explorer.session.session import Session
 from attention_explorer.session.state import State
 from attention_explorer.settings import LAYOUT_VERSION, Settings
-from attention_explorer.theme import Theme
 from attention_explorer.widgets.notice_bar import NoticeBar
+from attention_explorer.widgets.step_slider import StepSlider
 from attention_explorer.widgets.themed import ThemedWidget
-from attention_explorer.window.docks import Arrangement, DockHost
-from attention_explorer.window.one_panel import OnePanelHost
-from attention_explorer.window.step_bar import StepBar
+from attention_explorer.window.docks import Arrangement, DockHost, grip_of
 from attention_explorer.window.top_bar import TopBar
 from attention_models.files.catalogue import SHIPPED
+from attention_models.files.training_steps import steps_in
 from attention_models.protocol.loading import Loaded
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
+
+
+@dataclass
+class _Before:
+    """What the docks were when one was first shown alone, with what a session or a model has changed of them since."""
+
+    layout: bytes
+    last_raised: str
+    open: tuple[str, ...]
+    front: tuple[str, ...]
+    has_changed: bool = False
+
+
+class OnePanelHost(DockHost):
+    """While one panel is shown alone, the others are told and saved as if they still stood where they were."""
+
+    alone_changed = Signal(str)
+    """The panel that is shown alone; "" once all are back."""
+
+    alone = ""
+    _before: _Before | None = None
+
+    def show_alone(self, name: str) -> None:
+        """Hide every dock but that of `name`."""
+        if self._before is None:
+            self._before = _Before(
+                super().remembered(), self.last_raised, super().open_panels(), super().front_panels()
+            )
+        self.alone = name
+        for other, dock in self.docks.items():
+            if other != name:
+                dock.hide()
+        dock = self.docks[name]
+        if dock.isFloating():
+            dock.setFloating(False)
+        for each in self.docks.values():
+            grip_of(each).put_away(True)
+        dock.show()
+        dock.raise_()
+        self.alone_changed.emit(name)
+
+    def show_all(self) -> None:
+        """Put every dock back. What a session that was opened meanwhile wants open and in front is so."""
+        before, self._before, self.alone = self._before, None, ""
+        if before is None:
+            return
+        for dock in self.docks.values():
+            grip_of(dock).put_away(False)
+        self.restoreState(QByteArray(before.layout), LAYOUT_VERSION)
+        self.last_raised = before.last_raised
+        if before.has_changed:
+            super().show_panels(self.docks, before.open, before.front)
+        self._name_tabs()
+        self.alone_changed.emit("")
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if self.alone:
+            self._resized.stop()  # there is one column
+
+    def set_text_scale(self, scale: float, shares_out: bool = True) -> None:
+        super().set_text_scale(scale, shares_out and not self.alone)
+
+    def raise_panel(self, name: str) -> None:
+        if self._before is None:
+            super().raise_panel(name)
+            return
+        self.last_raised = name
+        if name not in self._before.open:
+            self.set_open(name, True)
+        self.show_alone(name)
+
+    def open_panels(self) -> tuple[str, ...]:
+        return super().open_panels() if self._before is None else self._before.open
+
+    def front_panels(self) -> tuple[str, ...]:
+        return super().front_panels() if self._before is None else self._before.front
+
+    def remembered(self) -> bytes:
+        return super().remembered() if self._before is None else self._before.layout
+
+    def set_open(self, name: str, is_open: bool) -> None:
+        if self._before is None:
+            super().set_open(name, is_open)
+            return
+        others = tuple(other for other in self._before.open if other != name)
+        self._before.open = tuple(n for n in self.docks if n in others or (n == name and is_open))
+        self._before.has_changed = True
+        if not is_open and name == self.alone and others:
+            self.show_alone(next((front for front in self._before.front if front in others), others[0]))
+
+    def show_panels(self, known: Container[str], opened: Container[str], front: Iterable[str]) -> None:
+        if self._before is None:
+            super().show_panels(known, opened, front)
+            return
+        was, front = self._before.open, tuple(name for name in front if name in self.docks)
+        self._before.open = tuple(name for name in self.docks if name in (opened if name in known else was))
+        self._before.front, self._before.has_changed = front or self._before.front, True
+        if front:
+            self.show_alone(front[-1])
+
+    def remove(self, name: str) -> None:
+        if self._before is not None:
+            self.set_open(name, False)
+        super().remove(name)
+
+
+_LOOKED_EVERY = 400  # ms: whether the training has written another snapshot
+_PATIENCE = 2.0  # seconds that the panels in sight have to be answered of one step, before the next is followed
+
+
+class StepBar(QWidget):
+    """While it can be seen it looks in the training's folder for snapshots that have come, whichever process trains."""
+
+    def __init__(self, session: Session, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._session = session
+        self._work = Background("snapshots", self)
+        self._is_looking = False
+        self._moved_at = time.monotonic()
+        self.steps = StepSlider()
+        self.steps.moved.connect(lambda step: session.dispatch(GoToStep(step)))
+        self.steps.followed.connect(lambda on: session.dispatch(FollowTraining(on)))
+        row = QHBoxLayout(self)
+        row.setContentsMargins(6, 0, 6, 0)
+        row.addWidget(self.steps)
+        self._timer = QTimer(self)
+        self._timer.setInterval(_LOOKED_EVERY)
+        self._timer.timeout.connect(self._look)
+        session.changed.connect(lambda _old, new: self._show(new))
+        session.live_changed.connect(self._on_live_changed)
+        self._show(session.state)
+
+    def _on_live_changed(self, old: Live, new: Live) -> None:
+        if new.learning is not old.learning:
+            self._show(self._session.state)  # the open training may be another window's from now on
+
+    def stop(self, timeout: float) -> bool:
+        """End its thread; whether it ended in time."""
+        self._timer.stop()
+        return self._work.stop(timeout)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._timer.start()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self._timer.stop()
+
+    def _show(self, state: State) -> None:
+        training = state.training
+        if training is not None:
+            asked = state.document.checkpoint if state.stepping is not None else training.at(training.step)
+            step = None if asked == training.reference else int(asked.rpartition("@")[2])
+            self.steps.show_steps(training.steps, step, state.following, has_end=not state.is_own_training)
+        self.setVisible(training is not None)
+
+    def _look(self) -> None:
+        loaded = self._session.state.results.loaded
+        if self._is_looking or loaded is None or loaded.info.training is None:
+            return
+        if self._session.state.following and self._session.live.busy and time.monotonic() - self._moved_at < _PATIENCE:
+            return
+        self._is_looking = True
+        folder, reference = Path(loaded.info.folder), loaded.info.training.reference
+
+        def found(steps: tuple[int, ...] | Exception) -> None:
+            self._is_looking = False
+            if not isinstance(steps, Exception):
+                self._moved_at = time.monotonic()
+                self._session.dispatch(SnapshotsFound(reference, steps))
+
+        self._work.run(lambda: steps_in(folder), found)
+
 
 _PLAIN = "next"
 """What leads in a model of no kind of its own."""

@@ -1,19 +1,20 @@
-"""The dialogs of files: pictures and weights, and what is said where a file cannot be used."""
+"""Pictures of the window as files."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication, QEvent
+from PySide6.QtCore import QBuffer, QCoreApplication, QEvent, QIODevice
+from PySide6.QtGui import QPixmap
 from PySide6.QtWidgets import QMessageBox, QWidget
 
 from attention_explorer.session.intents import AddTexts, OpenCheckpoint, SetPicture, Show
 from attention_explorer.session.session import Session
 from attention_explorer.session.state import Notice
-from attention_explorer.widgets import asking
-from attention_explorer.widgets.in_front import answer_of
-from attention_explorer.widgets.save_dialog import Kind, ask_where_to_save, may_replace
-from attention_models.files.text_lines import read_lines
+from attention_explorer.widgets import dialogs as save_dialog
+from attention_explorer.widgets.dialogs import Kind, answer_of, ask_where_to_save, may_replace
+from attention_models.files.safe_files import not_written, write_whole
+from attention_models.files.text_stream import read_lines
 from attention_models.files.weights_path import is_ending, path_of_text, weights_path
 from attention_models.protocol.batch import Batch
 from attention_models.protocol.errors import ExplorerError
@@ -37,13 +38,13 @@ class FileDialogs:
         from attention_models.files.sample_pictures import SUFFIXES
 
         endings = " ".join(f"*{suffix}" for suffix in sorted(SUFFIXES))
-        path = asking.file_to_open(self._window, "Open a picture", folder, f"Pictures ({endings})")
+        path = save_dialog.file_to_open(self._window, "Open a picture", folder, f"Pictures ({endings})")
         if path:
             self.look_at(path)
 
     def open_texts(self) -> None:
         """Let the person choose a file whose lines are run together."""
-        path = asking.file_to_open(self._window, "Open a file of lines", "", "Text (*.txt);;All files (*)")
+        path = save_dialog.file_to_open(self._window, "Open a file of lines", "", "Text (*.txt);;All files (*)")
         if not path:
             return
         try:
@@ -67,7 +68,6 @@ class FileDialogs:
         path = ask_where_to_save(self._window, "Save a picture of the window", "attention.png", PICTURES)
         if path is None:
             return
-        from attention_explorer.window.window_pictures import save_picture
 
         self.session.dispatch(Show(None))  # what was said before is no part of the picture
         QCoreApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest)  # the panels take its room first
@@ -115,3 +115,22 @@ class FileDialogs:
 def _weights_path(typed: Path, kind: Kind) -> Path:
     """The name that weights are saved under; one without an ending gets that of the kind that was chosen."""
     return weights_path(typed if is_ending(typed.suffix) else typed.with_name(f"{typed.name}{kind.ending}"))
+
+
+FORMAT = "PNG"
+
+
+def save_picture(picture: QPixmap, path: Path) -> str:
+    """Write a picture whole or not at all, in the format that the name ends in, else as PNG.
+
+    Returns a sentence for the person where it could not be written, "" where it was.
+    """
+    buffer = QBuffer()
+    buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+    if not picture.save(buffer, path.suffix.removeprefix(".").upper() or FORMAT):
+        return f"No picture can be written as “{path.suffix}”. Give {path.name} a name that ends in .png."
+    try:
+        write_whole(path, bytes(buffer.data().data()))
+    except OSError as error:
+        return not_written("The picture", path, error)
+    return ""

@@ -9,10 +9,43 @@ import traceback
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtCore import QObject, Qt, QUrl, Signal
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import QMessageBox, QWidget
+
+from attention_explorer.recovery import crashes
+
+
+def tell_of_crashes(window: QWidget) -> QMessageBox | None:
+    """Show the dialog where there is something to tell; it holds nothing up."""
+    fallen = crashes.left_behind()
+    if not fallen:
+        return None
+    newest, *_ = [crashes.told(path) for path in fallen]
+    return _dialog(window, newest)
+
+
+def _dialog(window: QWidget, path: Path) -> QMessageBox:
+    box = QMessageBox(window)
+    box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    box.setIcon(QMessageBox.Icon.Warning)
+    box.setWindowTitle("The program fell")
+    box.setText("Attention Explorer ended unexpectedly the last time.")
+    box.setInformativeText(
+        f"What it was at stands in {path}. To report it, send that file and what attention-explorer --diagnose prints."
+    )
+    box.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+    show = box.addButton("Show the folder", QMessageBox.ButtonRole.ActionRole)
+    box.addButton(QMessageBox.StandardButton.Close)
+    show.clicked.connect(lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(path.parent))))
+    box.setModal(False)
+    box.show()
+    return box
+
 
 log = logging.getLogger(__name__)
 
@@ -75,7 +108,7 @@ class Faults(QObject):
             log.error("%s %s for the %dth time", kind.__name__, where, times)
 
     def _sentence(self, kind: type[BaseException]) -> str:
-        from attention_explorer.log import log_path  # the first paint need not wait for it
+        from attention_explorer.recovery.log import log_path  # the first paint need not wait for it
 
         return (
             f"Something went wrong in the program ({kind.__name__}). What you did last may have had no effect; "

@@ -24,7 +24,7 @@ from PySide6.QtWidgets import (
 from attention_explorer import licences
 from attention_explorer.paths import documents, resource
 from attention_explorer.version import __version__
-from attention_explorer.widgets.small_screens import room_for
+from attention_explorer.widgets.screens import room_for
 
 FIRST = "help.md"
 """The page that explains the window. It comes first, and is none of docs/."""

@@ -9,23 +9,22 @@ from typing import TYPE_CHECKING, Protocol
 from PySide6.QtGui import QAction, QActionGroup, QKeySequence
 from PySide6.QtWidgets import QMenu, QMenuBar
 
+from attention_explorer.look.theme import SEQUENTIAL_MAPS, ThemeName
 from attention_explorer.panels.input.panel import InputPanel
 from attention_explorer.session.intents import SelectHead, SetView
+from attention_explorer.session.lesson_files import heading_of, shipped_lessons
 from attention_explorer.session.session import Session
-from attention_explorer.session.shipped_lessons import heading_of, shipped_lessons
 from attention_explorer.session.state import State
-from attention_explorer.theme import SEQUENTIAL_MAPS, ThemeName
 from attention_explorer.window.audience.audience import Audience
-from attention_explorer.window.comparing import Comparing
+from attention_explorer.window.comparing import Comparing, neighbour
 from attention_explorer.window.contents import Contents
 from attention_explorer.window.dialogs import FileDialogs
 from attention_explorer.window.docks import DockHost
 from attention_explorer.window.lesson.lessons import Lessons
-from attention_explorer.window.neighbour import neighbour
+from attention_explorer.window.notes import StatesMenu
 from attention_explorer.window.presenter import Presenter
 from attention_explorer.window.sessions import Sessions
 from attention_explorer.window.short_texts import ShortTexts
-from attention_explorer.window.states_menu import StatesMenu
 from attention_explorer.window.top_bar import TopBar
 
 if TYPE_CHECKING:

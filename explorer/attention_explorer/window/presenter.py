@@ -19,11 +19,11 @@ from PySide6.QtWidgets import (
 from shiboken6 import isValid
 
 from attention_explorer.panels.base import HEAD
-from attention_explorer.widgets.full_screen import fill_screen
+from attention_explorer.widgets.screens import fill_screen
 from attention_explorer.window.audience.tools import KEYS as TOOL_KEYS
 from attention_explorer.window.audience.tools import PresenterTools
-from attention_explorer.window.code_sheet import CodeSheet
 from attention_explorer.window.contents import Contents
+from attention_explorer.window.short_texts import CodeSheet
 
 CAP_HEIGHT = 0.021
 """Of the screen's height: how high a capital letter is. At 2 % the last row of a class still reads it."""

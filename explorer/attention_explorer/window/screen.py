@@ -1,9 +1,16 @@
-"""What is open and chosen in the window beside the state: read from it, and put back."""
+"""Waiting for a window that no person sits at."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from PySide6.QtCore import QDeadlineTimer, QEventLoop, QTimer
+from PySide6.QtWidgets import QApplication
+
 from attention_explorer.session.kept import Screen
 from attention_explorer.window.contents import Contents
+
+# What is open and chosen in the window beside the state: read from it, and put back.
 
 
 def screen_of(contents: Contents) -> Screen:
@@ -25,3 +32,19 @@ def show_screen(contents: Contents, screen: Screen) -> None:
         if name in panels:
             panels[name].choose_again(values)
     contents.dock_host.show_panels(screen.panels, screen.open, screen.front)
+
+
+def wait_for(is_so: Callable[[], bool], deadline: QDeadlineTimer) -> bool:
+    """Let Qt work until `is_so`, or until the deadline; whether it is so."""
+    waker = QTimer()
+    waker.start(20)  # with a time limit of its own processEvents would not sleep
+    while not is_so():
+        if deadline.hasExpired():
+            return False
+        QApplication.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents)
+    return True
+
+
+def wait_within(seconds: float, is_so: Callable[[], bool]) -> bool:
+    """The same for so many seconds at most."""
+    return wait_for(is_so, QDeadlineTimer(int(seconds * 1000)))

@@ -6,14 +6,14 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut, QTextCursor
 from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
 
+from attention_explorer.look.theme import Theme
 from attention_explorer.session.session import Session
 from attention_explorer.session.state import State
-from attention_explorer.theme import Theme
-from attention_explorer.widgets.elided_label import ElidedLabel
+from attention_explorer.widgets.dialogs import Kind, ask_where_to_save
+from attention_explorer.widgets.labels import ElidedLabel
 from attention_explorer.widgets.python_colours import PythonColours
-from attention_explorer.widgets.save_dialog import Kind, ask_where_to_save
-from attention_explorer.widgets.small_screens import room_for
-from attention_models.files.whole_files import not_written, write_whole
+from attention_explorer.widgets.screens import room_for
+from attention_models.files.safe_files import not_written, write_whole
 from attention_models.protocol.request import Request
 from attention_models.protocol.scripts import ScriptRequest, ScriptView
 

@@ -11,11 +11,11 @@ from PySide6.QtCore import QByteArray, QCoreApplication, QSize, QTimer
 from PySide6.QtGui import QCloseEvent, QGuiApplication, QKeyEvent, QPaintEvent
 from PySide6.QtWidgets import QApplication, QMainWindow, QWidget
 
-from attention_explorer import theme as themes
+from attention_explorer.look import theme as themes
+from attention_explorer.look.text_size import set_least_points
+from attention_explorer.look.theme import ThemeName
 from attention_explorer.settings import Settings
-from attention_explorer.text_size import set_least_points
-from attention_explorer.theme import ThemeName
-from attention_explorer.widgets.small_screens import room_for
+from attention_explorer.widgets.screens import room_for
 
 UNSEEN = 1000  # ms: a window that is not painted by then, because it is covered, goes on all the same
 SMALLEST = QSize(960, 600)

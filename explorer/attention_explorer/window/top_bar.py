@@ -2,28 +2,153 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+
 from PySide6.QtCore import QEvent, Qt, QTimer, Signal
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QPushButton, QSizePolicy, QWidget
+from PySide6.QtGui import QActionGroup, QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QProgressBar, QPushButton, QSizePolicy, QToolButton, QWidget
 
 from attention_explorer.panels.trust.panel import TrustStrip
+from attention_explorer.session.examples import Example, examples_of
 from attention_explorer.session.hover import Hover
-from attention_explorer.session.intents import OpenCheckpoint, Show
+from attention_explorer.session.intents import OpenCheckpoint, Place, Show, ShowExample
 from attention_explorer.session.live import Live
 from attention_explorer.session.session import Session
 from attention_explorer.session.state import Notice, State
 from attention_explorer.session.stepping_rules import is_of
-from attention_explorer.widgets.elided_label import ElidedLabel
+from attention_explorer.widgets.labels import ElidedLabel
 from attention_explorer.widgets.number_text import counted
 from attention_explorer.widgets.token_text import apart
 from attention_explorer.widgets.whole_list_box import WholeListBox
-from attention_explorer.window.device_menu import DeviceMenu
-from attention_explorer.window.examples_menu import ExamplesMenu
 from attention_models.files.catalogue import HANDED_OVER, shipped
 from attention_models.protocol.corpus import CorpusView
 from attention_models.protocol.export import ExportRequest
 from attention_models.protocol.interventions import Adapter
+from attention_models.protocol.loading import DevicesRequest, DevicesView
 from attention_models.protocol.quality import QualityView
+from attention_models.protocol.values import UNIT_ROUNDOFFS, CheckpointInfo, DeviceInfo, Placement
+
+_FORMATS = {
+    "float32": "as precise as this program compares",
+    "bfloat16": "half the memory, coarse numbers",
+    "float16": "half the memory, no very large numbers",
+}
+
+
+class DeviceMenu(QToolButton):
+    """Asks which devices there are when the menu opens, since free memory changes; it fills in when that is known."""
+
+    def __init__(self, session: Session, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.session = session
+        self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.setAccessibleName("Device and number format")
+        self.setToolTip("Where the model runs, and in which number format (Ctrl+Shift+D)")
+        self.setShortcut("Ctrl+Shift+D")
+        self.choices = QMenu(self)
+        self.choices.setToolTipsVisible(True)
+        self.setMenu(self.choices)
+        self.choices.aboutToShow.connect(lambda: session.request(DevicesRequest()))
+        session.changed.connect(self.show_state)
+        self._fill(session.state)
+
+    def show_state(self, old: State, new: State) -> None:
+        loaded = new.results.loaded
+        if loaded is not None and loaded is not old.results.loaded:
+            self.setText(f"{loaded.device} {loaded.dtype}")
+        if new.results.of(DevicesView) is not old.results.of(DevicesView) or loaded is not old.results.loaded:
+            self._fill(new)
+        self.setVisible(loaded is not None)
+
+    def _fill(self, state: State) -> None:
+        self.choices.clear()
+        loaded, view = state.results.loaded, state.results.of(DevicesView)
+        self.setVisible(loaded is not None)
+        if loaded is None:
+            return
+        now = loaded.placement
+        known = view.devices if view is not None else (DeviceInfo(now.device, loaded.device, None, None),)
+        self._section("Run on", "device", [(d.name, _device_text(d), "") for d in known], now)
+        formats = [
+            (name, f"{name}: {_FORMATS[name]}", f"Rounding moves a number by up to {share:.0e} of its size")
+            for name, share in UNIT_ROUNDOFFS.items()
+        ]
+        self.choices.addSeparator()
+        self._section("Number format", "dtype", formats, now)
+        why_fixed = _why_fixed(loaded.info)
+        if why_fixed:
+            for action in self.choices.actions():
+                action.setEnabled(False)
+            self.choices.addSeparator()
+            self.choices.addAction(why_fixed).setEnabled(False)
+
+    def _section(self, title: str, field: str, entries: list[tuple[str, str, str]], now: Placement) -> None:
+        """A choice of `field` of the placement: (value, text, tooltip) each."""
+        self.choices.addAction(title).setEnabled(False)  # the style draws no text in a section's line
+        group = QActionGroup(self.choices)
+        for value, text, tip in entries:
+            action = group.addAction(text)
+            action.setCheckable(True)
+            action.setChecked(value == getattr(now, field))
+            action.setToolTip(tip or text)
+            wanted = replace(now, **{field: value})
+            action.triggered.connect(lambda _on=False, wanted=wanted: self.session.dispatch(Place(wanted)))
+            self.choices.addAction(action)
+
+
+def _why_fixed(info: CheckpointInfo) -> str:
+    """Why it cannot be put elsewhere; "" where it can."""
+    if info.textbook:
+        return "Textbook models stay on the CPU in float32"
+    return "A model from a Python program stays where that put it" if info.borrowed else ""
+
+
+def _device_text(device: DeviceInfo) -> str:
+    if device.free is None:
+        return device.label
+    of = f" of {device.total / 1e9:.0f}" if device.total else ""
+    return f"{device.label}: {device.free / 1e9:.1f}{of} GB free"
+
+
+# The open checkpoint's examples as a menu, and the button that opens it.
+
+
+class ExamplesMenu(QMenu):
+    front_wanted = Signal(str)
+    """A panel's name: the chosen example is to be looked at there."""
+
+    def __init__(self, session: Session, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.session = session
+        self.setToolTipsVisible(True)
+        self.button = QToolButton(parent)
+        self.button.setText("Examples")
+        self.button.setToolTip("Things to see in this model: each brings its text, a head and a cell")
+        self.button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.button.setMenu(self)
+        session.changed.connect(self._follow)
+        self._fill(session.state)
+
+    def _follow(self, old: State, new: State) -> None:
+        if new.results.loaded is not old.results.loaded:
+            self._fill(new)
+
+    def _fill(self, state: State) -> None:
+        self.clear()
+        loaded = state.results.loaded
+        examples = () if loaded is None else examples_of(loaded.info.reference)
+        for example in examples:
+            action = self.addAction(example.title.replace("&", "&&"))
+            action.setToolTip(example.say)
+            action.triggered.connect(partial(self._show, example))
+        self.button.setVisible(bool(examples))
+        self.menuAction().setVisible(bool(examples))
+
+    def _show(self, example: Example, _checked: bool = False) -> None:
+        self.session.dispatch(ShowExample(example))
+        self.front_wanted.emit(example.panel)
+
 
 _NAME, _LONG_NAME = 15, 20  # characters of a checkpoint's name that a narrow and a wide bar have room for
 _MOST_SEEN = 24  # checkpoints in its list; more are scrolled

@@ -14,8 +14,8 @@ from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QApplication, QMenu
 
 from attention_explorer import settings as remembered
+from attention_explorer.look.theme import ThemeName
 from attention_explorer.settings import LARGEST_TEXT, LAYOUT_VERSION, SMALLEST_TEXT, Settings
-from attention_explorer.theme import ThemeName
 from attention_explorer.window.ending import close_dialogs
 from attention_explorer.window.shell import SMALLEST, Shell
 
@@ -33,21 +33,19 @@ if TYPE_CHECKING:
     from attention_explorer.widgets.notice_bar import NoticeBar
     from attention_explorer.widgets.page import WheelScrolls
     from attention_explorer.window.audience.audience import Audience
-    from attention_explorer.window.autosave import Autosave
     from attention_explorer.window.comparing import Comparing
     from attention_explorer.window.contents import Contents
     from attention_explorer.window.dialogs import FileDialogs
     from attention_explorer.window.docks import DockHost
-    from attention_explorer.window.explaining import Explaining
-    from attention_explorer.window.glossary import GlossaryWindow
+    from attention_explorer.window.glossary import Explaining, GlossaryWindow
     from attention_explorer.window.lesson.kept_draft import DraftAutosave
     from attention_explorer.window.lesson.lessons import Lessons
-    from attention_explorer.window.notes import NotesWindow
+    from attention_explorer.window.notes import NotesWindow, StatesMenu
     from attention_explorer.window.presenter import Presenter
+    from attention_explorer.window.recovery import Autosave
     from attention_explorer.window.script import ScriptWindow
     from attention_explorer.window.sessions import Sessions
     from attention_explorer.window.short_texts import ShortTexts
-    from attention_explorer.window.states_menu import StatesMenu
     from attention_explorer.window.top_bar import TopBar
     from attention_explorer.window.tour.tour import TourGuide
     from attention_models.protocol.request import Request
@@ -135,18 +133,18 @@ class MainWindow(Shell):
         from attention_explorer.compute.background import Background
         from attention_explorer.compute.worker import open_engine
         from attention_explorer.widgets.page import WheelScrolls
-        from attention_explorer.widgets.small_screens import fitted
+        from attention_explorer.widgets.screens import fitted
         from attention_explorer.window.audience.audience import Audience
         from attention_explorer.window.comparing import Comparing
         from attention_explorer.window.contents import Contents
         from attention_explorer.window.dialogs import FileDialogs
-        from attention_explorer.window.explaining import Explaining
+        from attention_explorer.window.glossary import Explaining
         from attention_explorer.window.lesson.lessons import Lessons
         from attention_explorer.window.menus import build_menus, fill_panel_menus
+        from attention_explorer.window.notes import StatesMenu
         from attention_explorer.window.presenter import Presenter
         from attention_explorer.window.sessions import Sessions
         from attention_explorer.window.short_texts import ShortTexts
-        from attention_explorer.window.states_menu import StatesMenu
 
         state = replace(state, recent_texts=tuple(self.settings.recent_texts))
         self.contents = contents = Contents(state, self.theme, self._engine_factory or open_engine)
@@ -220,8 +218,8 @@ class MainWindow(Shell):
 
     def _keep_what_is_done(self) -> None:
         """Write it to a file beside the settings, and offer what an ended window has left there."""
-        from attention_explorer.window.autosave import Autosave
         from attention_explorer.window.lesson.kept_draft import DraftAutosave
+        from attention_explorer.window.recovery import Autosave
 
         self.autosave = Autosave(self.sessions, self.contents)
         self.drafts = DraftAutosave(self.lessons, self.contents.lesson_bar)
@@ -234,7 +232,7 @@ class MainWindow(Shell):
         self.once_painted(self._start)
 
     def _start(self) -> None:
-        from attention_explorer.session.shipped_lessons import is_lesson
+        from attention_explorer.session.lesson_files import is_lesson
         from attention_models.files.catalogue import FIRST
 
         session = self.first_session
@@ -381,14 +379,14 @@ class MainWindow(Shell):
 
     def set_full_screen(self, full: bool) -> None:
         """Fill the screen, or go back to how the window was: maximised, if it was."""
-        from attention_explorer.widgets.full_screen import fill_screen
+        from attention_explorer.widgets.screens import fill_screen
 
         fill_screen(self, full)
 
     # the state, and what is remembered
 
     def _on_changed(self, old: State, new: State) -> None:
-        from attention_explorer.training_folders import is_private
+        from attention_explorer.recovery.training_folders import is_private
 
         if new.recent_texts != old.recent_texts:
             self.settings.recent_texts = list(new.recent_texts)

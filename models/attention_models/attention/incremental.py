@@ -3,8 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
-from attention_models.protocol.work import Cancelled, never
+import torch
+
+from attention_models.protocol.request import Cancelled, never
+
+_DEVICE = 1 << 26
+
+
+@dataclass(frozen=True, slots=True)
+class BlockSize:
+    """Numbers that a block holds: on a CPU what a cache of it takes, on a device more, where a block costs launches."""
+
+    cpu: int
+    device: int = _DEVICE  # 256 MB of float32
+
+    def on(self, device: torch.device) -> int:
+        return self.cpu if device.type == "cpu" else self.device
 
 
 class IncrementalWork:

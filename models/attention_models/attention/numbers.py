@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from torch import Tensor
 
-from attention_models.protocol.arrays import read_only
+from attention_models.protocol.values import read_only
 
 
 def to_numpy(t: Tensor) -> np.ndarray:

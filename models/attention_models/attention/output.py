@@ -11,7 +11,7 @@ from torch import Tensor
 
 from attention_models.attention import attention
 from attention_models.attention.attention import masked_below
-from attention_models.attention.blocks import BlockSize
+from attention_models.attention.incremental import BlockSize
 from attention_models.attention.inputs import WHOLE, AttentionInputs, Part
 from attention_models.attention.masks import GROUP, RowMask
 from attention_models.protocol.values import is_long

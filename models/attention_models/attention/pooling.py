@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from attention_models.attention import attention
-from attention_models.attention.blocks import BlockSize
+from attention_models.attention.incremental import BlockSize
 from attention_models.attention.inputs import AttentionInputs, Part
 from attention_models.attention.row_sums import RowSums
 from attention_models.protocol.values import Pooling

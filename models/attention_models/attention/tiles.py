@@ -16,11 +16,11 @@ import torch
 from torch import Tensor
 
 from attention_models.attention import attention
-from attention_models.attention.blocks import BlockSize
+from attention_models.attention.incremental import BlockSize
 from attention_models.attention.inputs import AttentionInputs, Part
 from attention_models.attention.pooling import pool_axis, squares
+from attention_models.protocol.request import Cancelled, never
 from attention_models.protocol.values import Pooling, Tile
-from attention_models.protocol.work import Cancelled, never
 
 # Scores held at once.
 _BLOCK = BlockSize(1 << 20)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from attention_models.files.whole_files import not_written, write_whole
+from attention_models.files.safe_files import not_written, write_whole
 from attention_models.protocol.corpus import CorpusView
 from attention_models.protocol.errors import ExplorerError
 from attention_models.protocol.interventions import describe

@@ -18,17 +18,17 @@ from transformers.cache_utils import DynamicLayer
 
 from attention_models.forward.ablation import ablated
 from attention_models.forward.capture import Recorder, recording
-from attention_models.forward.finite import check_finite
+from attention_models.forward.intervened import edited_positions
 from attention_models.forward.logits import last_only
 from attention_models.forward.model import Encoded, Model
 from attention_models.forward.output_weights import check_edits, keep_output_weights
-from attention_models.forward.position_edits import edited_positions
+from attention_models.forward.run import check_finite
 from attention_models.protocol.ablation import Ablation
 from attention_models.protocol.decoding import CacheLayer
 from attention_models.protocol.errors import InputError
 from attention_models.protocol.interventions import Intervention, Mask, check
+from attention_models.protocol.request import never
 from attention_models.protocol.values import Site
-from attention_models.protocol.work import never
 from attention_models.textbook.transformer_config import TransformerConfig
 
 

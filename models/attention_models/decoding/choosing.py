@@ -12,8 +12,7 @@ from torch import Tensor
 from attention_models.decoding.filters import apply, filters, own_meanings, stages
 from attention_models.decoding.generation_config import NO_RULES, GenerationConfigProcessors
 from attention_models.forward.model import Model
-from attention_models.protocol.decoding import DecodeCandidate, Stage
-from attention_models.protocol.decoding_settings import DecodeSettings
+from attention_models.protocol.decoding import DecodeCandidate, DecodeSettings, Stage
 from attention_models.protocol.errors import InputError
 
 

@@ -28,13 +28,12 @@ from attention_models.decoding.spelling import Spelled
 from attention_models.forward.model import Model
 from attention_models.protocol.batch import Batch
 from attention_models.protocol.chat import Chat, Pair
-from attention_models.protocol.decoding import Beam, DecodeCandidate, DecodeStepRequest
-from attention_models.protocol.decoding_settings import MOST_SAMPLES, DecodeSettings
+from attention_models.protocol.decoding import MOST_SAMPLES, Beam, DecodeCandidate, DecodeSettings, DecodeStepRequest
 from attention_models.protocol.errors import InputError
 from attention_models.protocol.interventions import Intervention
 from attention_models.protocol.prompt import Prompt, plain_text
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.work import Cancelled, never
+from attention_models.protocol.request import Cancelled, never
+from attention_models.protocol.running import RunInputs
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import torch
 
 from attention_models.attention.row_cache import most_rows
 from attention_models.decoding.choosing import choose
-from attention_models.decoding.continuation_run import ContinuationRun
+from attention_models.decoding.samples import ContinuationRun
 from attention_models.decoding.spelling import in_place_of
 from attention_models.forward.current_run import ReadAlong
 from attention_models.forward.model import Model
@@ -28,7 +28,7 @@ from attention_models.protocol.decoding import (
 from attention_models.protocol.errors import InputError
 from attention_models.protocol.interventions import Intervention
 from attention_models.protocol.prompt import Prompt, plain_text
-from attention_models.protocol.work import Cancelled
+from attention_models.protocol.request import Cancelled
 from attention_models.text.common_start import common_start
 
 

@@ -21,8 +21,7 @@ from transformers.generation.logits_process import (
 )
 
 from attention_models.decoding.generation_config import NGRAM, NO_RULES, REPETITION, Filter, GenerationConfigProcessors
-from attention_models.protocol.decoding import Stage
-from attention_models.protocol.decoding_settings import DecodeSettings
+from attention_models.protocol.decoding import DecodeSettings, Stage
 
 NO_MEANINGS: Mapping[str, str] = MappingProxyType({})
 

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import torch
 
 from attention_models.decoding.cached_run import Run
 from attention_models.decoding.choosing import Choice, choose, end_ids
 from attention_models.decoding.generation_config import NO_RULES, GenerationConfigProcessors
+from attention_models.forward.current_run import ReadAlong
 from attention_models.forward.model import Model
-from attention_models.protocol.decoding_settings import DecodeSettings
+from attention_models.forward.trace import Trace
+from attention_models.protocol.decoding import DecodeSettings
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ContinuationRun:
+    """Such a run, with what its decoder was given (None where there is no decoder beside the stack that reads)."""
+
+    trace: Trace
+    target: list[int] | None
+    read: ReadAlong
 
 
 class Samples:

@@ -11,11 +11,11 @@ from attention_models.decoding.decode import DecodedStep
 from attention_models.forward.model import Model
 from attention_models.forward.run import run
 from attention_models.forward.trace import Trace
-from attention_models.protocol.decoding_settings import DecodeSettings
+from attention_models.protocol.decoding import DecodeSettings
 from attention_models.protocol.errors import InputError
 from attention_models.protocol.interventions import Intervention
 from attention_models.protocol.prompt import Prompt, plain_text, with_more
-from attention_models.protocol.work import never
+from attention_models.protocol.request import never
 
 
 def run_written(

@@ -24,12 +24,11 @@ from attention_models.forward.model import Model
 from attention_models.forward.run import run_alone
 from attention_models.forward.sublayers import sublayers_of
 from attention_models.forward.trace import Trace
-from attention_models.protocol.arrays import read_only
-from attention_models.protocol.attribution import AttributionRequest, AttributionView, SiteAttribution
+from attention_models.protocol.effects import AttributionRequest, AttributionView, SiteAttribution
 from attention_models.protocol.errors import InputError
 from attention_models.protocol.interventions import Intervention
-from attention_models.protocol.values import Site, SiteRef
-from attention_models.protocol.work import ShouldStop, never
+from attention_models.protocol.request import ShouldStop, never
+from attention_models.protocol.values import Site, SiteRef, read_only
 from attention_models.views.residual import logit_path, output_weight
 
 _EXACT, _COARSE = 1e-4, 2e-2

@@ -19,8 +19,8 @@ from attention_models.forward.intervened import intervened
 from attention_models.forward.model import Model
 from attention_models.forward.trace import Trace
 from attention_models.protocol.errors import InputError
+from attention_models.protocol.request import Report, ShouldStop, never, silent
 from attention_models.protocol.values import Site, SiteRef
-from attention_models.protocol.work import Report, ShouldStop, never, silent
 
 UnitT = TypeVar("UnitT")
 

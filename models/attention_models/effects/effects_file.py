@@ -6,7 +6,7 @@ import csv
 import io
 from pathlib import Path
 
-from attention_models.files.whole_files import not_written, write_whole
+from attention_models.files.safe_files import not_written, write_whole
 from attention_models.protocol.effects import EffectsView
 from attention_models.protocol.errors import ExplorerError
 

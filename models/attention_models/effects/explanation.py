@@ -17,11 +17,11 @@ from attention_models.forward.context import Context
 from attention_models.forward.model import Model
 from attention_models.forward.run import run_alone
 from attention_models.forward.trace import Trace
-from attention_models.protocol.arrays import read_only
+from attention_models.protocol.effects import ACCOUNTS, Account, ExplanationRequest, ExplanationView
 from attention_models.protocol.errors import InputError
-from attention_models.protocol.explanation import ACCOUNTS, Account, ExplanationRequest, ExplanationView
 from attention_models.protocol.interventions import Intervention
-from attention_models.protocol.work import Report, ShouldStop, never, silent
+from attention_models.protocol.request import Report, ShouldStop, never, silent
+from attention_models.protocol.values import read_only
 
 MOST_FOR_FLOW = 40
 """Tokens: a maximum flow is sought for each, through every weight of every layer."""

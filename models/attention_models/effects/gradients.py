@@ -19,8 +19,8 @@ from attention_models.forward.class_logits import logits_of
 from attention_models.forward.intervened import intervened
 from attention_models.forward.position_tables import read_as_if_alone
 from attention_models.protocol.errors import InputError
+from attention_models.protocol.request import ShouldStop, never
 from attention_models.protocol.values import SiteRef
-from attention_models.protocol.work import ShouldStop, never
 
 POINTS = (32, 64, 128, 256)
 """Of the integral: more are taken until it is complete."""

@@ -28,8 +28,8 @@ from attention_models.effects.metric import ResolvedMetric, of_logits
 from attention_models.forward.block_hooks import Edits, tensor_of, with_tensor
 from attention_models.forward.sublayers import sublayers_of
 from attention_models.protocol.errors import InputError
+from attention_models.protocol.request import ShouldStop, never
 from attention_models.protocol.values import Site, SiteRef
-from attention_models.protocol.work import ShouldStop, never
 
 _ELEMENTWISE: tuple[Any, ...] = (F.gelu, F.relu, F.silu, F.tanh, torch.relu, torch.tanh, Tensor.relu, Tensor.tanh)
 

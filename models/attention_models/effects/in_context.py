@@ -14,12 +14,11 @@ from torch import Tensor
 from attention_models.forward.context import Context
 from attention_models.forward.model import Model
 from attention_models.forward.run import run_alone
-from attention_models.protocol.arrays import read_only
+from attention_models.protocol.effects import InContextRequest, InContextView, place_of_word
 from attention_models.protocol.errors import InputError
-from attention_models.protocol.in_context import InContextRequest, InContextView, place_of_word
 from attention_models.protocol.interventions import Intervention
-from attention_models.protocol.values import Token
-from attention_models.protocol.work import Report, ShouldStop, never, silent
+from attention_models.protocol.request import Report, ShouldStop, never, silent
+from attention_models.protocol.values import Token, read_only
 
 MOST_TOKENS = 256
 """Of both texts together: a cosine for every two of them is kept of every layer."""

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attention_models.attention.blocks import BlockSize
+from attention_models.attention.incremental import BlockSize
 from attention_models.attention.numbers import copied
 from attention_models.dataflow.readout import readout_of
 from attention_models.effects.metric import resolve
@@ -22,12 +22,11 @@ from attention_models.forward.model import Model
 from attention_models.forward.predictions import answering_position
 from attention_models.forward.run import run_alone
 from attention_models.forward.trace import Trace
-from attention_models.protocol.arrays import read_only
-from attention_models.protocol.effects import Metric
+from attention_models.protocol.effects import LensRequest, LensView, Metric
 from attention_models.protocol.errors import InputError
 from attention_models.protocol.interventions import Intervention
-from attention_models.protocol.lens import LensRequest, LensView
-from attention_models.protocol.work import Cancelled, Report, ShouldStop, never, silent
+from attention_models.protocol.request import Cancelled, Report, ShouldStop, never, silent
+from attention_models.protocol.values import read_only
 from attention_models.views.candidates import label_of
 from attention_models.views.residual import stream_after
 

@@ -27,14 +27,12 @@ from attention_models.forward.predictions import answering_position
 from attention_models.forward.run import run_alone
 from attention_models.forward.sublayers import Call, sublayers_of
 from attention_models.forward.trace import Trace
-from attention_models.protocol.arrays import read_only
 from attention_models.protocol.batch import Batch
-from attention_models.protocol.effects import Measure, MetricView
+from attention_models.protocol.effects import BY_POSITION, Align, Measure, MetricView, Patched, PatchRequest, PatchView
 from attention_models.protocol.errors import InputError
 from attention_models.protocol.interventions import Intervention
-from attention_models.protocol.patching import BY_POSITION, Align, Patched, PatchRequest, PatchView
-from attention_models.protocol.values import Site, SiteRef, Token
-from attention_models.protocol.work import ShouldStop, never
+from attention_models.protocol.request import ShouldStop, never
+from attention_models.protocol.values import Site, SiteRef, Token, read_only
 from attention_models.views.comparison import next_ids
 
 Unit = tuple[int, list[int]]
@@ -90,7 +88,7 @@ def patch(
         view.shares                 # 0 as in the first run, 1 as in the other
 
     Args:
-        kind: what is copied (`attention_models.protocol.patching.Patched`).
+        kind: what is copied (`attention_models.protocol.effects.Patched`).
         align: which token stands for which where the texts are not of one length.
 
     Other arguments as in `ax.head_effects`.

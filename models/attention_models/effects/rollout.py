@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from attention_models.protocol.work import Cancelled, ShouldStop, never
+from attention_models.protocol.request import Cancelled, ShouldStop, never
 
 
 def mixed_with_identity(weights: Sequence[np.ndarray]) -> list[np.ndarray]:

@@ -9,10 +9,10 @@ from attention_models.attention.inputs import AttentionInputs
 from attention_models.effects.batched_runs import BatchedRuns
 from attention_models.forward.capture import MixEdit
 from attention_models.forward.predictions import answering_position
-from attention_models.protocol.adversarial_attention import Scope
+from attention_models.protocol.effects import Scope
 from attention_models.protocol.errors import InputError
+from attention_models.protocol.request import ShouldStop, never
 from attention_models.protocol.values import Site, SiteRef
-from attention_models.protocol.work import ShouldStop, never
 
 _ELSEWHERE = (
     "The answer is read in the decoder. Choose one of its heads, or one of cross-attention: the encoder's rows belong "

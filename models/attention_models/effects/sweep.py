@@ -29,7 +29,6 @@ from attention_models.forward.context import Context
 from attention_models.forward.model import Model
 from attention_models.forward.run import run_alone
 from attention_models.forward.trace import Trace
-from attention_models.protocol.arrays import read_only
 from attention_models.protocol.effects import (
     EffectsRequest,
     EffectsView,
@@ -40,8 +39,8 @@ from attention_models.protocol.effects import (
     SiteEffects,
 )
 from attention_models.protocol.interventions import Intervention
-from attention_models.protocol.values import SiteRef
-from attention_models.protocol.work import ShouldStop, never
+from attention_models.protocol.request import ShouldStop, never
+from attention_models.protocol.values import SiteRef, read_only
 from attention_models.views.comparison import next_ids
 
 KEPT_BYTES = 1 << 27

@@ -12,7 +12,6 @@ from attention_models.files import devices
 from attention_models.forward.context import Context, Workspace
 from attention_models.forward.model import Model
 from attention_models.opening.load import placement_of
-from attention_models.protocol.answering import answering
 from attention_models.protocol.errors import (
     ExplorerError,
     InputError,
@@ -22,9 +21,8 @@ from attention_models.protocol.errors import (
     cause_of,
 )
 from attention_models.protocol.loading import LoadRequest
-from attention_models.protocol.request import Failure, Request, Result
+from attention_models.protocol.request import Cancelled, Failure, Report, Request, Result, ShouldStop, answering
 from attention_models.protocol.values import AUTO, Placement
-from attention_models.protocol.work import Cancelled, Report, ShouldStop
 
 
 class Engine:

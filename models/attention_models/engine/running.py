@@ -17,8 +17,7 @@ from attention_models.forward.run import run_each
 from attention_models.protocol.batch import Batch
 from attention_models.protocol.errors import InputError
 from attention_models.protocol.prompt import Prompt
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest, Ran, RerunRequest
+from attention_models.protocol.running import ForwardRequest, Ran, RerunRequest, RunInputs
 from attention_models.views.attention_peaks import looks
 
 # How an encoder-decoder model writes where nothing was typed for it: a sentence, by the search that its card names.

@@ -15,8 +15,7 @@ from attention_models.forward.model import Model
 from attention_models.opening import load
 from attention_models.opening.snapshots import at_step, fitted, put, read_weights, title_at, training_of
 from attention_models.protocol.errors import CheckpointError
-from attention_models.protocol.loading import Loaded
-from attention_models.protocol.stepping import Stepped, StepRequest
+from attention_models.protocol.loading import Loaded, Stepped, StepRequest
 from attention_models.protocol.values import CheckpointInfo
 
 

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from attention_models.files.names import is_hub, parse, title_of
-from attention_models.files.text_parts import whole_of
+from attention_models.files.names import is_hub, parse, title_of, whole_of
 from attention_models.files.training_steps import step_of
 from attention_models.protocol.errors import CheckpointError
 

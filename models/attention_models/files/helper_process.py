@@ -22,7 +22,7 @@ import psutil
 
 from attention_models.files.helper_work import OUT_OF_MEMORY
 from attention_models.files.own_process import OwnProcess
-from attention_models.protocol.work import Cancelled, ShouldStop, never
+from attention_models.protocol.request import Cancelled, ShouldStop, never
 
 _EVERY = 0.02  # seconds between two checks
 _MOMENT = 0.3  # seconds that a process has to say that it was ended

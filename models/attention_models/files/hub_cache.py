@@ -13,10 +13,10 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from attention_models.files.gguf_names import is_named_gguf, is_part
+from attention_models.files.gguf import is_named_gguf, is_part
 from attention_models.files.memory import in_bytes
 from attention_models.files.names import HubName
-from attention_models.files.whole_files import write_whole
+from attention_models.files.safe_files import write_whole
 from attention_models.protocol.errors import CheckpointError
 from attention_models.protocol.hub import ADAPTER, HubFile
 

@@ -1,4 +1,4 @@
-"""Names of checkpoints: `hf://owner/name@revision:file.gguf`, what people type or paste for it, titles of folders."""
+"""The text half of a checkpoint that holds texts against pictures (CLIP, SigLIP), named `my-clip#text`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from attention_models.files.gguf_names import is_named_gguf
+from attention_models.files.gguf import is_named_gguf
 from attention_models.protocol.errors import CheckpointError
+
+# Names of checkpoints: `hf://owner/name@revision:file.gguf`, what people type or paste for it, titles of folders.
+
 
 SCHEME = "hf://"
 _PART = r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,94}[A-Za-z0-9_])?"
@@ -133,3 +136,20 @@ def title_of(path: Path) -> str:
     if path.name not in ("", "..") or is_elsewhere(str(path)):  # the root of a share has no name of its own
         return path.name or str(path)
     return path.resolve().name or str(path)  # ".", "..", "/"
+
+
+SUFFIX = "#text"
+
+
+def whole_of(reference: str) -> str | None:
+    """The checkpoint whose text half `reference` names; None where it names a checkpoint as it is.
+
+    Names of folders may end in "#text": a folder of this very name comes first.
+    """
+    whole = reference.removesuffix(SUFFIX)
+    if not whole or whole == reference:
+        return None
+    try:
+        return None if not is_hub(reference) and Path(reference).expanduser().exists() else whole
+    except (OSError, RuntimeError, ValueError):
+        return None

@@ -16,9 +16,7 @@ from pathlib import Path
 import numpy as np
 import platformdirs
 
-from attention_models.files.private_files import private_folder
-from attention_models.files.regular_files import open_regular
-from attention_models.files.whole_files import write_whole
+from attention_models.files.safe_files import open_regular, private_folder, write_whole
 
 _MOST_BYTES = 64 << 20
 _MOST_FILES = 500

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from attention_models.files.regular_files import is_link
+from attention_models.files.safe_files import is_link
 from attention_models.protocol.values import CheckpointInfo
 
 RECORD = "training.json"

@@ -16,7 +16,7 @@ from typing import Any
 
 from attention_models.files.bounds import Accounted, too_large_for_vocabulary, too_many_values
 from attention_models.files.names import title_of
-from attention_models.files.regular_files import NotAFile, open_regular
+from attention_models.files.safe_files import NotAFile, open_regular
 from attention_models.protocol.errors import CheckpointError
 from attention_models.protocol.hub import TOKENIZERS, Tensors
 

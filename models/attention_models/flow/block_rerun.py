@@ -22,8 +22,8 @@ from attention_models.forward.current_run import CurrentRun
 from attention_models.forward.intervened import intervened
 from attention_models.forward.recurrent_model import RecurrentModel
 from attention_models.protocol.errors import InputError
+from attention_models.protocol.request import ShouldStop
 from attention_models.protocol.values import SiteRef
-from attention_models.protocol.work import ShouldStop
 
 T = TypeVar("T")
 

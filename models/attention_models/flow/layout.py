@@ -10,7 +10,7 @@ from torch import Tensor
 
 from attention_models.attention.numbers import copied, to_numpy
 from attention_models.forward.model import Model
-from attention_models.protocol.arrays import read_only
+from attention_models.protocol.values import read_only
 
 
 class Layout:

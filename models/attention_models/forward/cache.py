@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from attention_models.protocol.work import Cancelled
+from attention_models.protocol.request import Cancelled
 
 T = TypeVar("T")
 

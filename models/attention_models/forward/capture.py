@@ -20,11 +20,11 @@ from transformers import AttentionInterface, AttentionMaskInterface
 
 from attention_models.attention import output as mixing
 from attention_models.attention.edits import MaskFunctions, edited
-from attention_models.attention.hf_masks import mask_where_looked_at
 from attention_models.attention.inputs import AttentionInputs
+from attention_models.attention.masks import mask_where_looked_at
 from attention_models.protocol.interventions import Intervention
+from attention_models.protocol.request import Cancelled, never
 from attention_models.protocol.values import Site
-from attention_models.protocol.work import Cancelled, never
 
 IMPLEMENTATION = "attention_explorer"
 

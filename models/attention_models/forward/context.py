@@ -9,8 +9,8 @@ from attention_models.forward.cache import Cache
 from attention_models.forward.current_run import CurrentRun
 from attention_models.forward.model import Model
 from attention_models.protocol.errors import InputError, StaleRunError
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.work import Report, ShouldStop
+from attention_models.protocol.request import Report, ShouldStop
+from attention_models.protocol.running import RunInputs
 
 
 @dataclass(slots=True, eq=False)

@@ -11,8 +11,8 @@ from attention_models.forward.run import run_each
 from attention_models.forward.trace import Trace
 from attention_models.protocol.batch import Batch
 from attention_models.protocol.prompt import Prompt
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.work import ShouldStop
+from attention_models.protocol.request import ShouldStop
+from attention_models.protocol.running import RunInputs
 
 # How many weights one answer computes at most, so that a request in another lane is not kept waiting.
 WORK_PER_ANSWER = {"cpu": 1 << 25}

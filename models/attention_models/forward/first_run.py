@@ -17,7 +17,7 @@ from attention_models.forward.class_logits import logits_of
 from attention_models.forward.model import Model
 from attention_models.forward.output_weights import keep_output_weights
 from attention_models.protocol.errors import CheckpointError
-from attention_models.protocol.work import Cancelled
+from attention_models.protocol.request import Cancelled
 
 _PROBES = (5, 6)  # tokens: a band of weights is as wide as the text at one length, and not at the next
 _OFF = 0.05  # by which a row of weights may miss 1: half precision rounds them

@@ -95,7 +95,7 @@ class Model:
         self.position_scheme: object | None = None  # recognised once: see `attention_models.forward.position_schemes`
         self.readout: object | None = None  # found once: see `attention_models.dataflow.readout`
         self.sublayers: object | None = None  # found once: see `attention_models.forward.sublayers`
-        self.means: dict[bool, Any] = {}  # by whether an adapter is off: see `attention_models.forward.means`
+        self.means: dict[bool, Any] = {}  # by whether an adapter is off: see `attention_models.forward.ablation`
         # tokens that stand for no text; a mask or an unknown word does stand for some
         self._hidden_ids = frozenset(getattr(tokenizer, "all_special_ids", ())) - named
         self._dynamic = _dynamic_rotations(module)

@@ -14,8 +14,7 @@ from torch import Tensor, nn
 
 from attention_models.files.devices import weight_of
 from attention_models.forward.capture import stack_of
-from attention_models.protocol.arrays import read_only
-from attention_models.protocol.values import CheckpointInfo
+from attention_models.protocol.values import CheckpointInfo, read_only
 from attention_models.textbook import waves
 
 LARGEST_IMAGE = 512  # rows of a table that are compared with each other; beyond, every second (third, ...) one

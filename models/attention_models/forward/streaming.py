@@ -22,8 +22,8 @@ from attention_models.forward.intervened import intervened
 from attention_models.forward.model import Encoded, Model
 from attention_models.forward.output_weights import check_edits, keep_output_weights
 from attention_models.protocol.interventions import Intervention, check
+from attention_models.protocol.request import Cancelled, ShouldStop, never
 from attention_models.protocol.values import Site
-from attention_models.protocol.work import Cancelled, ShouldStop, never
 
 _WHOLE = 1 << 24
 """Weights of one layer that are held at once (64 MB)."""

@@ -19,8 +19,8 @@ from attention_models.attention.pooling import pooled
 from attention_models.forward.class_logits import pair_logits_of
 from attention_models.forward.logits import LaterLogits
 from attention_models.protocol.interventions import Intervention
+from attention_models.protocol.request import never
 from attention_models.protocol.values import Pooling, SeenPicture, Site, SiteRef, Token
-from attention_models.protocol.work import never
 
 if TYPE_CHECKING:
     from attention_models.forward.capture import Recorder

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from attention_models.files.hub_cache import HubCache
 from attention_models.hub.transfer import Transfer
-from attention_models.protocol.work import Report, ShouldStop
+from attention_models.protocol.request import Report, ShouldStop
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,10 +14,8 @@ from huggingface_hub import constants
 from attention_models.files.hub_cache import HubCache
 from attention_models.hub.context import HubContext
 from attention_models.hub.transfer import Transfer
-from attention_models.protocol.answering import answering
 from attention_models.protocol.errors import CheckpointError, cause_of
-from attention_models.protocol.request import Failure, Request, Result
-from attention_models.protocol.work import Report, ShouldStop
+from attention_models.protocol.request import Failure, Report, Request, Result, ShouldStop, answering
 
 TIMEOUT_SECONDS = 10.0  # for an answer to begin, and between two pieces of it
 

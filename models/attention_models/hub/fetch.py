@@ -10,7 +10,7 @@ from attention_models.hub.context import HubContext
 from attention_models.hub.errors import hub_errors_explained
 from attention_models.protocol.errors import CheckpointError
 from attention_models.protocol.hub import FetchRequest, HubFetched, HubFile
-from attention_models.protocol.work import Cancelled, Report, ShouldStop
+from attention_models.protocol.request import Cancelled, Report, ShouldStop
 
 
 def answer(request: FetchRequest, hub: HubContext) -> HubFetched:

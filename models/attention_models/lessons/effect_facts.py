@@ -14,9 +14,15 @@ from attention_models.effects.sweep import HeadSweep
 from attention_models.forward.batches import encode
 from attention_models.forward.recurrent_model import RecurrentModel
 from attention_models.lessons.reading import Reading
-from attention_models.protocol.effects import EffectsRequest, Metric
-from attention_models.protocol.explanation import ACCOUNTS, ExplanationRequest, ExplanationView
-from attention_models.protocol.lens import LensRequest, LensView
+from attention_models.protocol.effects import (
+    ACCOUNTS,
+    EffectsRequest,
+    ExplanationRequest,
+    ExplanationView,
+    LensRequest,
+    LensView,
+    Metric,
+)
 from attention_models.protocol.values import site_tokens
 
 

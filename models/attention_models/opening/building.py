@@ -16,7 +16,7 @@ from torch.nn.modules.module import (
     register_module_parameter_registration_hook,
 )
 
-from attention_models.protocol.work import Cancelled, ShouldStop
+from attention_models.protocol.request import Cancelled, ShouldStop
 
 _PARTS_A_TENSOR = 64  # modules and parameters that are made for one tensor: experts that are stacked in it, say
 _LEAST_PARTS = 100_000

@@ -7,10 +7,9 @@ threads that build models at the same time would take torch's default number for
 from __future__ import annotations
 
 from attention_models.opening.describe import described_elsewhere
-from attention_models.protocol.describing import DescribeRequest
 from attention_models.protocol.errors import ExplorerError, cause_of
-from attention_models.protocol.request import Failure, Request, Result
-from attention_models.protocol.work import Report, ShouldStop
+from attention_models.protocol.loading import DescribeRequest
+from attention_models.protocol.request import Failure, Report, Request, Result, ShouldStop
 
 
 class DescribingEngine:

@@ -16,8 +16,8 @@ from attention_models.opening.trial import TrialRequest
 from attention_models.opening.trial_process import verdict_on
 from attention_models.protocol.errors import CheckpointError
 from attention_models.protocol.loading import DevicesRequest, DevicesView, Loaded, LoadRequest
+from attention_models.protocol.request import Cancelled
 from attention_models.protocol.values import AUTO, Placement
-from attention_models.protocol.work import Cancelled
 
 
 def answer(request: LoadRequest, context: Context) -> Loaded:

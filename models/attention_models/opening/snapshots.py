@@ -14,7 +14,7 @@ from safetensors import safe_open
 from torch import Tensor, nn
 
 from attention_models.files.catalogue import read_card
-from attention_models.files.content_hash import hash_of_file
+from attention_models.files.fingerprint import hash_of_file
 from attention_models.files.training_steps import RECORD, WEIGHTS_PREFIX, settings_in, snapshot_path, step_of, steps_in
 from attention_models.files.weight_files import check_not_empty, file_header, summary, weight_files
 from attention_models.protocol.errors import CheckpointError

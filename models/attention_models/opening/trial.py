@@ -11,10 +11,9 @@ from pathlib import Path
 
 from attention_models.files.devices import is_out_of_memory
 from attention_models.forward.vision import open_processor
-from attention_models.opening.checkpoint_inspector import CheckpointInspector
+from attention_models.opening.checkpoint_inspector import CheckpointInspector, no_tokenizer
 from attention_models.opening.inspection import Inspection, check_opens
 from attention_models.opening.open import open_textbook
-from attention_models.opening.tokenizer import no_tokenizer
 from attention_models.protocol.errors import CheckpointError, cause_of
 from attention_models.protocol.hub import HubListing
 from attention_models.protocol.values import CheckpointInfo, Placement

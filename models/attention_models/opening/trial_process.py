@@ -14,19 +14,29 @@ from pathlib import Path
 import msgspec
 from huggingface_hub import constants
 
-from attention_models.files.catalogue import shipped_unchanged
+from attention_models.files.catalogue import HANDED_OVER, SHIPPED, shipped_unchanged
 from attention_models.files.gguf import read_gguf
-from attention_models.files.helper_process import Ended, Limits
-from attention_models.files.helper_work import Note, serve_requests
+from attention_models.files.helper_process import Ended, HelperProcess, Limits
+from attention_models.files.helper_work import TRY_CHECKPOINTS, Note, serve_requests
 from attention_models.files.hub_cache import cache_location
-from attention_models.files.names import is_hub, parse, title_of
-from attention_models.files.text_parts import whole_of
+from attention_models.files.names import is_hub, parse, title_of, whole_of
 from attention_models.files.weight_files import TEXT_BYTES
 from attention_models.opening.inspect_checkpoint import find
 from attention_models.opening.trial import TrialRequest, Verdict, judge
-from attention_models.opening.trial_helper import THE_PROCESS
 from attention_models.protocol.errors import CheckpointError
-from attention_models.protocol.work import ShouldStop, never
+from attention_models.protocol.request import ShouldStop, never
+
+THE_PROCESS = HelperProcess("attention_models.opening.trial_process", TRY_CHECKPOINTS)
+
+
+def start_for(reference: str) -> None:
+    """Have it ready, without waiting, where the checkpoint that is to be opened will be tried.
+
+    It imports torch for two or three seconds, in which this program does so too.
+    """
+    if reference not in SHIPPED and not reference.startswith(HANDED_OVER):
+        THE_PROCESS.start()
+
 
 LIMITS = Limits(processor_seconds=4.0, seconds=60.0, memory=400 << 20)
 """Of one without a large vocabulary; on a slow processor, or a busy one, there are more seconds (`helper_work.leeway`).

@@ -5,9 +5,44 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
+from attention_models.protocol.request import Lane, Result, RunRequest
 from attention_models.protocol.values import MOST, Site, SiteRef
+
+# The parts of each block that can be switched off: see `attention_models.protocol.interventions.Ablation`.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartsRequest(RunRequest):
+    """What the blocks of the model of run `run` are made of. Answered by `PartsView`."""
+
+    lane: ClassVar[Lane] = Lane("view:parts")
+    activity: ClassVar[str] = "finding the parts of each block"
+    answered_by: ClassVar[str] = "attention_models.views.parts:answer"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One block: `parts` are "attention", "cross", "mlp", "norm1" ... in this order, as many as it has."""
+
+    ref: SiteRef  # stack "encoder" or "decoder"; its layer
+    parts: tuple[str, ...]
+    why: str = ""  # what could not be found of it, in a sentence
+    neurons: int = 0  # of its feed-forward network; 0 where they cannot be told apart
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PartsView(Result):
+    """Every block in the order in which they ran; none of a model in which no list of blocks was found."""
+
+    request: PartsRequest
+    blocks: tuple[Block, ...]
+
+    def at(self, ref: SiteRef) -> Block | None:
+        """The block of a site: of cross-attention that of the decoder."""
+        return next((block for block in self.blocks if block.ref == ref.block), None)
+
 
 Fill = Literal["zero", "mean", "position"]
 """What stands in the place of what a part gives."""
@@ -44,7 +79,7 @@ class Ablation:
             its attention module, which may be ("cross", layer).
         unit: which head or neuron, from 0.
         fill: what it gives instead: "zero", the "mean" over the positions of a few texts of ours
-            (`attention_models.forward.mean_texts`), or at every "position" what it gives at one of this text.
+            (`attention_models.forward.ablation`), or at every "position" what it gives at one of this text.
         position: which, from 0, of the stack's tokens.
         on: True leaves the part as it is.
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, get_args
 
-from attention_models.protocol.decoding_settings import DecodeSettings
-from attention_models.protocol.explanation import ACCOUNTS
+from attention_models.protocol.decoding import DecodeSettings
+from attention_models.protocol.effects import ACCOUNTS
 from attention_models.protocol.interventions import Intervention
 from attention_models.protocol.named_tokens import Named
 from attention_models.protocol.request import Lane, Result, RunRequest

@@ -1,4 +1,4 @@
-"""The weights of one head: all of them, one row, or tiles of a long text's map."""
+"""What every head attends to from the token that is looked at first: words alone, no sink."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from attention_models.protocol.request import HeadOfRunRequest, Lane, Result
-from attention_models.protocol.values import Pooling, Tile
+from attention_models.protocol.values import Pooling, Site, Tile
 
 if TYPE_CHECKING:
     import numpy as np
+
+
+# The weights of one head: all of them, one row, or tiles of a long text's map.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,3 +119,28 @@ class TilesView(Result):
     request: TilesRequest
     tiles: tuple[tuple[Tile, np.ndarray], ...]  # (down, across) float32; NaN where a whole square is masked
     sinks: tuple[np.ndarray | None, ...]  # (rows,) float32 of each tile of single weights: what the sink takes
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionPeak:
+    """The word that a head gives most of one row."""
+
+    key: int
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionPeaks:
+    """The row `query` of every head, as far as words are concerned, from `attention_models.views.attention_peaks`.
+
+    `of_heads` has an AttentionPeak for each head of each site, in the order of the run's sites; none for sites without
+    such a row (the encoder and the decoder beside a cross-attention).
+    """
+
+    query: int
+    of_heads: tuple[tuple[AttentionPeak, ...], ...]
+
+    def of(self, sites: tuple[Site, ...], site: Site, head: int) -> AttentionPeak | None:
+        """The peak of one head; None where its site has none."""
+        found = self.of_heads[sites.index(site)]
+        return found[head] if head < len(found) else None

@@ -18,7 +18,7 @@ class QualityRequest(Request):
 
     lane: ClassVar[Lane] = Lane("quality")
     activity: ClassVar[str] = "measuring quality against length"
-    answered_by: ClassVar[str] = "attention_models.quality.measurement:answer"
+    answered_by: ClassVar[str] = "attention_models.length.measurement:answer"
     outlives_model: ClassVar[bool] = True  # it has models of its own
     references: tuple[str, ...]  # checkpoints, by shipped name or folder
     pairs: str  # a file of sentence pairs; "" for dates, which are made and not read

@@ -1,16 +1,19 @@
-"""What every request to the engine and every answer of it has in common: frozen values, no torch.
-
-The engine may answer from a thread, another process or another machine. A request stands beside its answer in the
-module of its subject, and says itself in which lane it waits, what to call the work, and which function answers it.
-"""
+"""How work is called off, and how it says how far it is. No torch."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import ClassVar
+from functools import cache
+from importlib import import_module
+from typing import Any, ClassVar
 
 from attention_models.protocol.errors import NO_MEMORY
 from attention_models.protocol.values import Placement, SiteRef
+
+# What every request to the engine and every answer of it has in common: frozen values, no torch.
+# The engine may answer from a thread, another process or another machine. A request stands beside its answer in the
+# module of its subject, and says itself in which lane it waits, what to call the work, and which function answers it.
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,3 +95,44 @@ class Progress(Result):
 
     label: str
     fraction: float | None = None
+
+
+def answering(request: Request, engine: str) -> Callable[[Any, Any], Result]:
+    """What `request.answered_by` names. It is called with the request and what `engine` works with.
+
+    Raises:
+        TypeError: the request names no function.
+    """
+    named = getattr(request, "answered_by", None)
+    if named is None:
+        raise TypeError(f"{engine} has no answer to a {type(request).__name__}.")
+    return _function(named)
+
+
+@cache
+def _function(named: str) -> Callable[[Any, Any], Result]:
+    """The function "package.module:name", imported when the first request comes that names it."""
+    module, _, name = named.partition(":")
+    function: Callable[[Any, Any], Result] = getattr(import_module(module), name)
+    return function
+
+
+ShouldStop = Callable[[], bool]
+"""Asked between blocks of work; once true the work raises `Cancelled`."""
+
+
+Report = Callable[[str, float | None], None]
+"""Told what is being done, and the share that is done (None where that is unknown)."""
+
+
+def never() -> bool:
+    """The `ShouldStop` of work that nobody calls off."""
+    return False
+
+
+def silent(_words: str, _share: float | None) -> None:
+    """The `Report` of work that nobody watches."""
+
+
+class Cancelled(Exception):
+    """The work was called off (`should_stop()` was true). Nobody waits for an answer."""

@@ -5,11 +5,31 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from attention_models.protocol.attention_peaks import AttentionPeaks
+from attention_models.protocol.head import AttentionPeaks
+from attention_models.protocol.interventions import Intervention
 from attention_models.protocol.prompt import Prompt
-from attention_models.protocol.request import Lane, Result
-from attention_models.protocol.run_inputs import InputsRequest, RunInputs
+from attention_models.protocol.request import Lane, Request, Result
 from attention_models.protocol.values import SeenPicture, Site, SiteRef, Token
+
+# What decides a run.
+
+
+@dataclass(frozen=True, slots=True)
+class RunInputs:
+    """What a model is given, and what is changed while it runs. Runs of equal inputs are equal."""
+
+    prompt: Prompt = ""  # a text, a pair of texts, or a conversation
+    target: str | None = None  # what the decoder of an encoder-decoder model is made to say; None: what it likes
+    picture: str = ""  # what a vision model is given instead: a path, or "sample:NAME"; models of text ignore it
+    interventions: tuple[Intervention, ...] = ()
+    continuation: tuple[int, ...] = ()  # tokens that the model wrote after it (or into its masks), read along with it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputsRequest(Request):
+    """To be answered by running the open model on `inputs`, or writing after them."""
+
+    inputs: RunInputs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

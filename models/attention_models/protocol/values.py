@@ -9,6 +9,12 @@ if TYPE_CHECKING:
     import numpy as np
 
 
+def read_only(array: np.ndarray) -> np.ndarray:
+    """`array` itself, which nobody can write into from now on."""
+    array.flags.writeable = False
+    return array
+
+
 @dataclass(frozen=True, slots=True)
 class Token:
     """One token of the input and the characters it covers.

@@ -26,8 +26,8 @@ from attention_models.files.devices import weight_of
 from attention_models.forward.capture import Recorder, recording
 from attention_models.forward.model import Model
 from attention_models.forward.trace import Trace
+from attention_models.protocol.request import Cancelled, ShouldStop, never
 from attention_models.protocol.values import Site
-from attention_models.protocol.work import Cancelled, ShouldStop, never
 from attention_models.views.residual import output_weight
 
 UNFOUND = "The matrices of its values, its outputs or its vocabulary were not found in this model."

@@ -15,22 +15,59 @@ from attention_models.attention.inputs import AttentionInputs
 from attention_models.forward.model import Encoded, Model
 from attention_models.forward.run import run
 from attention_models.forward.streaming import run_passing
-from attention_models.protocol.arrays import read_only
 from attention_models.protocol.errors import InputError, NotFiniteError
+from attention_models.protocol.request import Report, ShouldStop
 from attention_models.protocol.roles import PATTERNS, ROLE_NAMES, ROLES, RolesRequest, RolesView, why_not
-from attention_models.protocol.values import Site, SiteRef
-from attention_models.protocol.work import Report, ShouldStop
-from attention_models.roles.batching import batches
-from attention_models.roles.breadth import Breadth
+from attention_models.protocol.values import Site, SiteRef, read_only
 from attention_models.roles.copying import UNFOUND, copying_scores
-from attention_models.roles.counting import Asked, Tally, visible_cells
-from attention_models.roles.distances import ByDistance, ClassedCells, offsets, patch_offsets
-from attention_models.roles.layers import OfMask, weights_of_rows
+from attention_models.roles.counting import (
+    Asked,
+    ByDistance,
+    ClassedCells,
+    OfMask,
+    Tally,
+    offsets,
+    patch_offsets,
+    visible_cells,
+    weights_of_rows,
+)
 from attention_models.roles.patterns import CELLS
 from attention_models.roles.probe import Probe
-from attention_models.roles.reading import Item, Reader
+from attention_models.roles.reading import Item, Reader, batches
 from attention_models.roles.relations import NAMES, Distances, Related
 from attention_models.roles.token_features import UNORDERED, SiteTokenFeatures
+
+
+class Breadth:
+    """The mean over rows of H(row) / log2(keys it sees), 0 where all is on one key and 1 where all is even.
+
+    H is in bits, of what the keys get (a sink's share is left out). Rows that see one key do not count.
+    """
+
+    def __init__(self, heads: int) -> None:
+        self._shares, self._rows = np.zeros(heads), np.zeros(heads)
+
+    def add(self, w: Tensor, visible: Tensor, real: Tensor) -> None:
+        """Weights (texts, heads, rows, keys), what is visible (texts, heads or 1, rows, keys), and (texts, rows)."""
+        seen = visible.sum(dim=-1)
+        counted = ((seen > 1) & real[:, None]).expand(w.shape[:3]).float()  # (texts, heads, rows)
+        total = w.sum(dim=-1).clamp(min=torch.finfo(w.dtype).tiny)
+        entropy = torch.log(total) - torch.xlogy(w, w).sum(dim=-1) / total  # nats
+        share = entropy / torch.log(seen.clamp(min=2).float())
+        sums = torch.stack([(share * counted).sum(dim=(0, 2)), counted.sum(dim=(0, 2))]).double().cpu().numpy()
+        self._shares += sums[0]
+        self._rows += sums[1]
+
+    @property
+    def scores(self) -> np.ndarray:
+        """(heads,) float64, NaN where no row was counted."""
+        return np.divide(self._shares, self._rows, where=self._rows > 0, out=np.full_like(self._shares, np.nan))
+
+    @property
+    def rows(self) -> int:
+        """How many rows of a head were counted."""
+        return int(self._rows.max(initial=0))
+
 
 _PATTERNS = tuple(role.name for role in PATTERNS)
 _REPEATED = ("copy", "induction")

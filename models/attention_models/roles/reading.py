@@ -2,18 +2,132 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+import random
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 from attention_models.files.catalogue import DATE_MODELS
+from attention_models.forward.batches import joined
 from attention_models.forward.model import Encoded, Model
+from attention_models.length.batching import source_ids, translate
 from attention_models.protocol.errors import InputError
-from attention_models.protocol.work import Cancelled, Report, ShouldStop
-from attention_models.roles.batching import takes_batches
+from attention_models.protocol.request import Cancelled, Report, ShouldStop
 from attention_models.roles.probe import Probe, ProbeText, picture_probe
-from attention_models.roles.repeats import repeated_ids
-from attention_models.roles.written_targets import written_of
 from attention_models.textbook.tasks import date_pairs
+
+# Texts made into batches that cost little padding and can be called off within a moment.
+
+
+_MOST_TEXTS = 64
+_WORK = 6e10
+"""Multiplications between two looks at the clock, about, of a model that uses each parameter once a token."""
+
+
+class HasEncoded(Protocol):
+    @property
+    def encoded(self) -> Encoded: ...
+
+
+ItemT = TypeVar("ItemT", bound=HasEncoded)
+
+
+def tokens_at_once(model: Model) -> int:
+    """How many tokens a batch may come to."""
+    return int(min(4096, max(256, _WORK / max(1, model.info.parameters))))
+
+
+def length_of(encoded: Encoded) -> int:
+    return max(len(encoded.tokens), len(encoded.source))
+
+
+def takes_batches(model: Model) -> bool:
+    """Whether several inputs can be run at once, their padding hidden."""
+    return not (model.info.family == "vision" or model.info.textbook) and model.accepts("attention_mask")
+
+
+def batches(model: Model, items: Sequence[ItemT]) -> Iterator[tuple[list[ItemT], tuple[Encoded, ...]]]:
+    """Items of about the same length together, short ones first, and what the model is given of them."""
+    if not takes_batches(model):
+        for item in items:
+            yield [item], (item.encoded,)
+        return
+    most, together = tokens_at_once(model), list[ItemT]()
+    for item in sorted(items, key=lambda item: length_of(item.encoded)):
+        length = length_of(item.encoded)
+        if together and (len(together) >= _MOST_TEXTS or (len(together) + 1) * length > most):
+            yield from _joined(model, together)
+            together = []
+        together.append(item)
+    if together:
+        yield from _joined(model, together)
+
+
+def _joined(model: Model, items: list[ItemT]) -> Iterator[tuple[list[ItemT], tuple[Encoded, ...]]]:
+    if len(items) == 1:
+        yield items, (items[0].encoded,)
+        return
+    try:
+        together = joined(model, [item.encoded for item in items])
+    except InputError:  # no token to fill up with, or more than is run at once
+        for item in items:
+            yield [item], (item.encoded,)
+    else:
+        yield items, together
+
+
+_AT_ONCE = 16
+_MOST_TOKENS = 64
+
+
+def written_of(model: Model, texts: Sequence[str], should_stop: ShouldStop) -> Iterator[list[str | None]]:
+    """Of a few of `texts` after the others what the model writes; None of one of which it writes nothing.
+
+    Raises:
+        Cancelled: `should_stop()` was true between two steps.
+    """
+    limit = model.info.context or 1 << 30
+    for start in range(0, len(texts), _AT_ONCE):
+        ids = [row[:limit] for row in source_ids(model, texts[start : start + _AT_ONCE])]
+        yield [text or None for text in translate(model, ids, min(_MOST_TOKENS, limit - 1), should_stop)]
+
+
+# Random tokens that come twice, in the same order: text in which nothing but the first time tells of the second.
+# So Olsson et al. 2022 tell induction heads: what is attended to there is no habit of the language.
+
+
+SEQUENCES, LENGTH = 24, 24
+_LEAST = 4
+
+
+def repeated_ids(model: Model, sequences: int = SEQUENCES, length: int = LENGTH) -> list[list[int]]:
+    """Ids of `sequences` texts, each `length` random tokens and the same again, framed as the model's texts are.
+
+    The same for the same vocabulary. Shorter ones where the context takes no more; none where it takes hardly any.
+    """
+    frame = _frame(model)
+    limit = (model.info.context or 1 << 30) - len(frame[0]) - len(frame[1])
+    length = min(length, limit // 2)
+    vocabulary = model.info.vocabulary
+    ordinary = [id_ for id_ in range(vocabulary) if not model.stands_for_no_text(id_)]
+    if length < _LEAST or len(ordinary) < 2 * length:
+        return []
+    draw = random.Random(0)
+    drawn = [draw.sample(ordinary, length) for _ in range(sequences)]
+    return [[*frame[0], *ids, *ids, *frame[1]] for ids in drawn]
+
+
+def _frame(model: Model) -> tuple[list[int], list[int]]:
+    """The special tokens that stand before a text and after it."""
+    try:
+        tokens = model.tokenize("a")
+    except InputError:
+        return [], []
+    places = [i for i, token in enumerate(tokens) if not token.special]
+    if not places:
+        return [], []
+    return [token.id for token in tokens[: places[0]]], [token.id for token in tokens[places[-1] + 1 :]]
+
 
 _DATES = 40
 _READ_AT_ONCE = 100

@@ -7,7 +7,7 @@ import io
 import math
 from pathlib import Path
 
-from attention_models.files.whole_files import not_written, write_whole
+from attention_models.files.safe_files import not_written, write_whole
 from attention_models.protocol.errors import ExplorerError
 from attention_models.protocol.roles import RolesView
 

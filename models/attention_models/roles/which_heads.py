@@ -13,16 +13,14 @@ import torch
 from torch import Tensor
 
 from attention_models.attention import attention
-from attention_models.attention.blocks import BlockSize
-from attention_models.attention.incremental import IncrementalWork
+from attention_models.attention.incremental import BlockSize, IncrementalWork
 from attention_models.attention.inputs import AttentionInputs, Part
 from attention_models.forward.context import Context
 from attention_models.forward.model import Model
 from attention_models.forward.trace import Trace
-from attention_models.protocol.arrays import read_only
 from attention_models.protocol.errors import InputError
 from attention_models.protocol.roles import HeadQuestion, WhichHeadsRequest, WhichHeadsView, ranked_heads, why_not
-from attention_models.protocol.values import Site, SiteRef
+from attention_models.protocol.values import Site, SiteRef, read_only
 from attention_models.roles.counting import Asked, Tally, visible_cells
 from attention_models.roles.patterns import CELLS
 from attention_models.roles.token_features import UNORDERED, SiteTokenFeatures

@@ -7,16 +7,15 @@ from attention_models.effects.metric import resolve, view_of
 from attention_models.effects.row_edits import _kl, distance, divergence
 from attention_models.forward.context import Context
 from attention_models.forward.current_run import CurrentRun
-from attention_models.protocol.adversarial_attention import AdversarialAttentionRequest, AdversarialAttentionView
-from attention_models.protocol.effects import Metric
+from attention_models.protocol.effects import AdversarialAttentionRequest, AdversarialAttentionView, Metric
 from attention_models.protocol.errors import InputError
 from attention_models.protocol.information import from_nats
 from attention_models.protocol.values import site_tokens
-from attention_models.scripts.eager_attention import home_of, wrap
 from attention_models.scripts.heads import Head, word_of
+from attention_models.scripts.hooks import home_of, wrap
 from attention_models.scripts.loading import load
 from attention_models.scripts.own_functions import call, open_here
-from attention_models.scripts.rerun_inputs import Answer, answer_of, check_alone, give, inputs_of, why_not_again
+from attention_models.scripts.rerun import Answer, answer_of, check_alone, give, inputs_of, why_not_again
 from attention_models.scripts.script_text import Script, quoted
 
 _NOTHING = "No other weights were found yet. Press “Search other weights”, and ask again once there are some."

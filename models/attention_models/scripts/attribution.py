@@ -17,12 +17,12 @@ from attention_models.files.devices import weight_of
 from attention_models.forward.context import Context
 from attention_models.forward.current_run import CurrentRun
 from attention_models.forward.sublayers import sublayers_of
-from attention_models.protocol.attribution import AttributionRequest, AttributionView
+from attention_models.protocol.effects import AttributionRequest, AttributionView
 from attention_models.protocol.errors import InputError
 from attention_models.protocol.values import SiteRef
-from attention_models.scripts.output_matrices import output_names
+from attention_models.scripts.hooks import blocks_code, gain_code, output_names, print_stream
 from attention_models.scripts.own_functions import call, open_here
-from attention_models.scripts.rerun_inputs import (
+from attention_models.scripts.rerun import (
     aim_words,
     aimed_at,
     answer_of,
@@ -33,7 +33,6 @@ from attention_models.scripts.rerun_inputs import (
     why_not_again,
 )
 from attention_models.scripts.script_text import Script
-from attention_models.scripts.streams import blocks_code, gain_code, print_stream
 from attention_models.views.residual import logit_path
 
 _MOST = 160

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -17,11 +18,48 @@ from attention_models.protocol.cell import CellRequest, CellView
 from attention_models.protocol.errors import InputError
 from attention_models.scripts.heads import Head
 from attention_models.scripts.loading import load, why_not_loaded
-from attention_models.scripts.recurrent_scores import recurrent_scores
 from attention_models.scripts.script_text import Script
+from attention_models.textbook.scores import Additive
 from attention_models.textbook.transformer import MultiHeadAttention, _single, eager_attention_forward
 from attention_models.views.cell import cell_view
 from attention_models.views.residual import output_projection, output_weight
+
+
+@torch.no_grad()
+def recurrent_scores(script: Script, model: RecurrentModel, trace: Trace, step: int, word: str) -> Callable[[], None]:
+    """Writes the numbers that the scores at `step` are made of; what it gives writes the lines that compute `scores`.
+
+    They are (source,), of the decoder's state, with local attention's Gaussian.
+    """
+    module, config = model.module, model.module.config
+    run = model.read_again(trace)
+    s, score = run.looking[:, step], module.score  # (1, hidden)
+    keys = score.prepare(run.encoded)[0]  # (source, hidden)
+    source, width = keys.shape
+    of_step, what = "at" if config.is_luong else "before", "W h" if config.score == "general" else "h"
+    script.section("the numbers on screen")
+    if isinstance(score, Additive):
+        script.tensor("Ws", score.w(s)[0], f"({width},) W s: the decoder's state {of_step} {word}, multiplied by W")
+        script.tensor("Uh", keys, f"({source}, {width}) U h: each encoder state, multiplied by U")
+        script.tensor("v", score.v.weight[0], f"({width},) learned")
+        formula, remark = "torch.tanh(Ws + Uh) @ v", f"({source},) v . tanh(W s + U h): Bahdanau et al. 2015"
+    else:
+        script.tensor("s", s[0], f"({width},) the decoder's state {of_step} {word}")
+        script.tensor("h", keys, f"({source}, {width}) {what} of each encoder state")
+        formula, remark = "h @ s", f"({source},) s . {what}: Luong et al. 2015, equation 8"
+    if module.place is not None:
+        length = sum(token.id != config.pad for token in trace.source)
+        place = float(module.place(s, torch.tensor([length], device=s.device)))
+        script.number("place", place, "where it looks around, predicted: Luong et al. 2015, equation 9")
+
+    def compute() -> None:
+        script.line(f"scores = {formula}", remark)
+        if module.place is not None:
+            script.line(f"distance = torch.arange({source}) - place", f"({source},)")
+            script.line(f"scores = scores - distance**2 / (2 * ({config.window} / 2) ** 2)", "a Gaussian: equation 10")
+
+    return compute
+
 
 MOST_KEYS = 8192
 """Numbers of all keys of a row: of more, the other keys' scores come in as one number, their sum."""

@@ -10,10 +10,10 @@ from attention_models.effects.rollout import _ranks, rank_correlation
 from attention_models.forward.context import Context
 from attention_models.forward.current_run import CurrentRun
 from attention_models.forward.trace import Trace
-from attention_models.protocol.explanation import ACCOUNTS, Account, ExplanationRequest, ExplanationView
+from attention_models.protocol.effects import ACCOUNTS, Account, ExplanationRequest, ExplanationView
 from attention_models.scripts.head import why_no_weights
 from attention_models.scripts.own_functions import call, open_here
-from attention_models.scripts.rerun_inputs import (
+from attention_models.scripts.rerun import (
     aim_words,
     aimed_at,
     answer_of,

@@ -10,9 +10,9 @@ from attention_models.forward.context import Context
 from attention_models.forward.current_run import CurrentRun
 from attention_models.protocol.effects import EffectsView, HeadEffectRequest
 from attention_models.scripts.heads import Head
-from attention_models.scripts.output_matrices import columns_of, output_names
+from attention_models.scripts.hooks import columns_of, output_names
 from attention_models.scripts.own_functions import call, open_here
-from attention_models.scripts.rerun_inputs import (
+from attention_models.scripts.rerun import (
     Answer,
     aim_words,
     aimed_at,

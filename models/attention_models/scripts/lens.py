@@ -12,14 +12,14 @@ from attention_models.dataflow.readout import readout_of
 from attention_models.effects.lens import lens_view
 from attention_models.forward.context import Context
 from attention_models.forward.current_run import CurrentRun
+from attention_models.protocol.effects import LensAtRequest, LensView
 from attention_models.protocol.errors import InputError
-from attention_models.protocol.lens import LensAtRequest, LensView
 from attention_models.scripts.heads import word_of
+from attention_models.scripts.hooks import are_close, blocks_code, print_stream
 from attention_models.scripts.loading import load
 from attention_models.scripts.own_functions import call, open_here
-from attention_models.scripts.rerun_inputs import check_alone, give, inputs_of, why_not_again
+from attention_models.scripts.rerun import check_alone, give, inputs_of, why_not_again
 from attention_models.scripts.script_text import Script, quoted
-from attention_models.scripts.streams import are_close, blocks_code, print_stream
 
 _UNREAD = "its output head is more than a norm and a matrix"
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from attention_models.files.text_parts import whole_of
+from attention_models.files.names import whole_of
 from attention_models.files.training_steps import step_of
 from attention_models.forward.current_run import CurrentRun
 from attention_models.forward.model import Model

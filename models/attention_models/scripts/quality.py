@@ -10,10 +10,10 @@ import transformers
 from attention_models.decoding.choosing import end_ids
 from attention_models.forward.context import Context
 from attention_models.forward.model import Model
+from attention_models.length.measurement import MOST_WRITTEN
 from attention_models.opening.open import open_checkpoint
 from attention_models.protocol.quality import QualityBin, QualityExample, QualityScore, ShownQuality
-from attention_models.protocol.work import Cancelled
-from attention_models.quality.measurement import MOST_WRITTEN
+from attention_models.protocol.request import Cancelled
 from attention_models.scripts.loading import load, load_tokenizer, why_not_loaded
 from attention_models.scripts.own_functions import FACE, open_here
 from attention_models.scripts.script_text import Script

@@ -12,8 +12,8 @@ from attention_models.protocol.trust import TrustRequest
 from attention_models.protocol.values import Site, site_tokens
 from attention_models.scripts.head import output_of, why_no_weights
 from attention_models.scripts.heads import word_of
-from attention_models.scripts.inputs import given
 from attention_models.scripts.loading import load, why_not_loaded
+from attention_models.scripts.rerun import given
 from attention_models.scripts.script_text import Script, quoted
 
 _LOGITS, _WEIGHTS = 5, 3

@@ -7,18 +7,17 @@ import math
 import numpy as np
 from torch import Tensor
 
+from attention_models.compare.answering import begun
+from attention_models.compare.axes import Axes, compared_queries
+from attention_models.compare.comparing import TwoRuns
 from attention_models.forward.context import Context
 from attention_models.forward.model import Model
-from attention_models.protocol.aligned_tokens import AlignedAxis
 from attention_models.protocol.errors import InputError
-from attention_models.protocol.two_runs import RunSide, TwoRunsRequest, TwoRunsView
+from attention_models.protocol.two_runs import AlignedAxis, RunSide, TwoRunsRequest, TwoRunsView
 from attention_models.protocol.values import Tile
 from attention_models.scripts.heads import Head
 from attention_models.scripts.rerun import Rerun, said_of
 from attention_models.scripts.script_text import Script, quoted
-from attention_models.two_runs.answering import begun
-from attention_models.two_runs.axes import Axes, compared_queries
-from attention_models.two_runs.comparing import TwoRuns
 
 _SAID = 3  # words, or classes, whose shares are printed
 

@@ -10,12 +10,12 @@ from attention_models.effects.in_context import in_context
 from attention_models.forward.context import Context
 from attention_models.forward.model import Model
 from attention_models.forward.run import run
-from attention_models.protocol.in_context import InContextAtRequest, InContextView, place_of_word
+from attention_models.protocol.effects import InContextAtRequest, InContextView, place_of_word
+from attention_models.scripts.hooks import blocks_code, print_stream
 from attention_models.scripts.loading import load
 from attention_models.scripts.own_functions import call_with, open_here
-from attention_models.scripts.rerun_inputs import give, why_not_with
+from attention_models.scripts.rerun import give, why_not_with
 from attention_models.scripts.script_text import Script, quoted
-from attention_models.scripts.streams import blocks_code, print_stream
 
 _UNHOOKED = "its blocks do not hand their stream on as others do"
 

@@ -16,10 +16,10 @@ from typing import Literal
 
 import numpy as np
 
-from attention_models.protocol.aligned_tokens import AlignedAxis, AlignedBy, AlignedPlace
 from attention_models.protocol.errors import InputError
+from attention_models.protocol.request import Cancelled, ShouldStop, never
+from attention_models.protocol.two_runs import AlignedAxis, AlignedBy, AlignedPlace
 from attention_models.protocol.values import Token
-from attention_models.protocol.work import Cancelled, ShouldStop, never
 from attention_models.text.common_start import common_start
 
 MOST_CELLS = 1 << 24

@@ -14,7 +14,7 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import IO, Literal
 
-from attention_models.files.whole_files import not_written
+from attention_models.files.safe_files import not_written
 from attention_models.protocol.errors import as_sentence
 from attention_models.protocol.experiment_messages import (
     BeginRuns,

@@ -19,12 +19,10 @@ from attention_models.forward.model import Model
 from attention_models.protocol.errors import ExplorerError
 from attention_models.protocol.training_messages import AskedTuning, Tuned
 from attention_models.textbook.transformer import IGNORE, loss
-from attention_models.training.adam_state import moments_of, take_moments
-from attention_models.training.gradient_paths import HeadPass, tied_head
-from attention_models.training.gradients import NORMS_EVERY, gradient_norms, parts_of
+from attention_models.training.gradients import NORMS_EVERY, HeadPass, gradient_norms, parts_of, tied_head
 from attention_models.training.loss_watch import LossWatch
 from attention_models.training.settings import check_seed
-from attention_models.training.snapshots import MOST_BYTES, NEWEST, Snapshots
+from attention_models.training.snapshots import MOST_BYTES, NEWEST, Snapshots, moments_of, take_moments
 from attention_models.training.training_loop import Diverged, HeldOut, Point, TrainingLoop, finite
 from attention_models.training.tuned_parts import (
     adapter_size,

@@ -12,24 +12,43 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
+import msgspec
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import save_file
 from transformers.utils import logging
 
-from attention_models.files.private_files import write_private
-from attention_models.files.regular_files import is_link
+from attention_models.files.safe_files import UNFINISHED, is_link, write_private
 from attention_models.files.training_steps import RECORD, SNAPSHOTS, steps_in
-from attention_models.files.whole_files import UNFINISHED
 from attention_models.forward.recurrent_model import MOST_TOKENS
 from attention_models.textbook.pretrained import TextbookModel
 from attention_models.textbook.tokenizer import tokenizer_of
 from attention_models.textbook.transformer_config import TransformerConfig
 from attention_models.training.common import Budget
 from attention_models.training.experiment import Experiment
-from attention_models.training.kept_length import record_of
 from attention_models.training.snapshots import behind_link
 from attention_models.training.training import Training
+
+# How long a training was to take, as the record in its folder has it.
+
+
+class KeptLength(msgspec.Struct, frozen=True):
+    """What is read of it."""
+
+    seconds: float | None
+    steps: int | None
+    spent: float  # seconds that are gone of it
+
+
+def record_of(budget: Budget | None, spent: float) -> dict[str, float | None] | None:
+    """What a record holds of it; `spent` are the seconds that are gone."""
+    return None if budget is None else {**asdict(budget), "spent": round(spent, 3)}
+
+
+def length_in(kept: KeptLength | None) -> tuple[Budget | None, float]:
+    """The budget, and the seconds that are gone of it. Raises ValueError where a record has no whole one."""
+    return (None, 0.0) if kept is None else (Budget(kept.seconds, kept.steps), max(0.0, kept.spent))
+
 
 TEXT_FILE = "training.data"
 """The text that a training's rows are of, in UTF-8."""

@@ -29,7 +29,7 @@ from attention_models.text.tokens import special_label, visible
 from attention_models.textbook.pretrained import TextbookModel
 from attention_models.textbook.tokenizer import END_ID, SPECIAL, START_ID
 from attention_models.textbook.transformer import IGNORE, loss
-from attention_models.training.gradient_paths import HeadPass
+from attention_models.training.gradients import HeadPass
 from attention_models.training.rows import Batch
 from attention_models.training.training import BETAS, EPSILON, Training
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from attention_models.files.text_lines import read_text
+from attention_models.files.text_stream import read_text
 from attention_models.protocol.errors import ExplorerError
 from attention_models.protocol.training_messages import AskedTuning
 

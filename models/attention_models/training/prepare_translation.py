@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-from attention_models.quality.held_out import split
-from attention_models.quality.pairs import Pair, read_pairs
+from attention_models.length.held_out import split
+from attention_models.length.pairs import Pair, read_pairs
 
 PAD, UNKNOWN, BEGIN, END = SPECIAL = ("<pad>", "<unk>", "<s>", "</s>")
 ROW = 40

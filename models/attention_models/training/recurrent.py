@@ -21,8 +21,8 @@ from safetensors.torch import save_file
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from torch import Tensor
 
-from attention_models.quality.held_out import split
-from attention_models.quality.pairs import Pair, read_pairs
+from attention_models.length.held_out import split
+from attention_models.length.pairs import Pair, read_pairs
 from attention_models.textbook.config import RecurrentConfig
 from attention_models.textbook.recurrent import RecurrentSeq2Seq
 from attention_models.textbook.tasks import date_pairs

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 import torch
 
-from attention_models.files.regular_files import open_regular
-from attention_models.files.text_lines import MOST_BYTES
+from attention_models.files.safe_files import open_regular
+from attention_models.files.text_stream import MOST_BYTES
 from attention_models.files.training_steps import RECORD, SNAPSHOTS, snapshot_path, steps_in
 from attention_models.files.weight_files import file_header, read_json, summary
 from attention_models.protocol.errors import CheckpointError
@@ -19,8 +19,7 @@ from attention_models.textbook.config import RecurrentConfig
 from attention_models.textbook.transformer_config import SWITCHES, TransformerConfig
 from attention_models.training.common import Budget
 from attention_models.training.experiment import Experiment, experiment
-from attention_models.training.folders import TEXT_FILE
-from attention_models.training.kept_length import KeptLength, length_in
+from attention_models.training.folders import TEXT_FILE, KeptLength, length_in
 from attention_models.training.settings import check_seed
 from attention_models.training.training import Training
 from attention_models.training.training_loop import HeldOut

@@ -12,12 +12,38 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO
 
+import torch
 from safetensors.torch import load_file, save
-from torch import Tensor
+from torch import Tensor, nn
 
-from attention_models.files.regular_files import is_link
+from attention_models.files.safe_files import is_link
 from attention_models.files.training_steps import snapshot_name, steps_of
 from attention_models.protocol.errors import CheckpointError
+
+# What Adam keeps of each parameter between two steps, as tensors by name: for snapshots.
+
+
+_MOMENTS = ("exp_avg", "exp_avg_sq")
+
+
+def moments_of(optimizer: torch.optim.Optimizer, named: Mapping[str, nn.Parameter]) -> dict[str, Tensor]:
+    """Its running means, as "exp_avg.NAME" and "exp_avg_sq.NAME"; there are none before the first step."""
+    kept = optimizer.state
+    return {f"{key}.{name}": kept[p][key] for name, p in named.items() if p in kept for key in _MOMENTS}
+
+
+def take_moments(
+    optimizer: torch.optim.Optimizer, named: Mapping[str, nn.Parameter], state: Mapping[str, Tensor], step: int
+) -> None:
+    """Be as `moments_of` told after `step` steps. Other tensors in `state` are passed by."""
+    for name, p in named.items():
+        optimizer.state.pop(p, None)
+        if f"exp_avg.{name}" in state:
+            optimizer.state[p] = {
+                "step": torch.tensor(float(step)),
+                **{key: state[f"{key}.{name}"].clone() for key in _MOMENTS},
+            }
+
 
 NEWEST = "newest.safetensors"
 """What a fine-tuning keeps beside them of its newest step alone: what learns, and what the optimiser keeps of it."""

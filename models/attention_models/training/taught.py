@@ -8,10 +8,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
+from attention_models.decoding.beam import BEAMS, MOST_WRITTEN
+from attention_models.decoding.decode import decode
 from attention_models.files.training_steps import SNAPSHOTS
+from attention_models.forward.classes import classes_at
+from attention_models.forward.model import Model
+from attention_models.forward.run import run
 from attention_models.opening.open import open_checkpoint
+from attention_models.protocol.chat import Pair
 from attention_models.protocol.training_messages import Asked, AskedTuning, Classified, ClassShare, Wrote
-from attention_models.training.continuation import shares, written
 from attention_models.training.experiment import Experiment, experiment
 from attention_models.training.finetuning import FineTuning, check_kind, settings_of
 from attention_models.training.folders import save
@@ -21,6 +26,38 @@ from attention_models.training.training import Training
 from attention_models.training.training_loop import TrainingLoop
 from attention_models.training.tuned_folders import read_tuned, restore_tuned, save_tuned, source_in
 from attention_models.training.tuning_rows import data_for, rows_of
+
+# What a model writes after a prompt: a translator by the beam search of the window, others the likeliest token.
+# A classifier writes nothing: of it the probability of each class.
+
+
+MOST_TOKENS = 40  # of a text that could go on for ever
+
+
+def written(model: Model, prompt: str) -> str:
+    """Up to `MOST_TOKENS` tokens; the whole of a translation; of a masked model the prompt with its masks filled in.
+
+    Raises:
+        InputError: the prompt is empty or too long.
+    """
+    steps = decode(model, prompt, MOST_TOKENS)
+    if model.seq2seq:
+        steps = decode(model, prompt, MOST_WRITTEN, strategy="beam", beams=BEAMS)
+    text = ""
+    for step in steps:
+        text = step.text
+    return text
+
+
+def shares(model: Model, prompt: str, second: str = "") -> dict[int, tuple[str, float]]:
+    """Label and probability of each class by its number, of a text or, where there is a second one, of the pair.
+
+    Raises:
+        InputError: a text is empty or too long, or the model reads no pairs.
+    """
+    trace = run(model, Pair(prompt, second) if second.strip() else prompt)
+    return {one.id: (one.label, one.probability) for one in classes_at(model, trace, 0)}
+
 
 _MOST_CLASSES = 12  # that are told of, of the likeliest
 

@@ -21,13 +21,11 @@ from attention_models.textbook.recurrent import RecurrentSeq2Seq
 from attention_models.textbook.tokenizer import START_ID
 from attention_models.textbook.transformer import IGNORE, loss
 from attention_models.textbook.transformer_config import TransformerConfig
-from attention_models.training.adam_state import moments_of, take_moments
-from attention_models.training.gradient_paths import EncoderPass, HeadPass, tied_head
-from attention_models.training.gradients import AND_HEAD, NORMS_EVERY, gradient_norms
+from attention_models.training.gradients import AND_HEAD, NORMS_EVERY, EncoderPass, HeadPass, gradient_norms, tied_head
 from attention_models.training.loss_watch import LossWatch
 from attention_models.training.rows import Batch, Rows
 from attention_models.training.settings import Settings
-from attention_models.training.snapshots import MOST_BYTES, Snapshots
+from attention_models.training.snapshots import MOST_BYTES, Snapshots, moments_of, take_moments
 from attention_models.training.training_loop import Diverged, HeldOut, Point, TrainingLoop, finite
 
 BETAS, EPSILON = (0.9, 0.98), 1e-9

@@ -14,8 +14,8 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import IO, Literal
 
+from attention_models.files.safe_files import not_written
 from attention_models.files.training_steps import SNAPSHOTS, steps_in
-from attention_models.files.whole_files import not_written
 from attention_models.protocol.errors import ExplorerError, as_sentence
 from attention_models.protocol.training_messages import (
     MOST_BYTES,

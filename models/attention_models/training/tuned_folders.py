@@ -17,17 +17,15 @@ from safetensors import SafetensorError, safe_open
 from attention_models.files.adapter_files import CONFIG
 from attention_models.files.catalogue import SHIPPED, read_card
 from attention_models.files.names import is_elsewhere, is_hub
-from attention_models.files.private_files import write_private
-from attention_models.files.regular_files import open_regular
-from attention_models.files.text_lines import MOST_BYTES
+from attention_models.files.safe_files import open_regular, write_private
+from attention_models.files.text_stream import MOST_BYTES
 from attention_models.files.training_steps import RECORD, SNAPSHOTS, WEIGHTS_PREFIX, snapshot_path
 from attention_models.files.weight_files import file_header, read_json, summary
 from attention_models.forward.model import Model
 from attention_models.protocol.errors import CheckpointError
 from attention_models.training.common import Budget
 from attention_models.training.finetuning import FineTuning, TuningSettings, check_trainable
-from attention_models.training.folders import TEXT_FILE, filled, write_json
-from attention_models.training.kept_length import KeptLength, length_in, record_of
+from attention_models.training.folders import TEXT_FILE, KeptLength, filled, length_in, record_of, write_json
 from attention_models.training.pairs_file import Source
 from attention_models.training.snapshots import NEWEST
 from attention_models.training.training_loop import HeldOut

@@ -36,9 +36,9 @@ from attention_models.forward.output_weights import keep_output_weights
 from attention_models.forward.run import run
 from attention_models.forward.trace import Trace
 from attention_models.protocol.batch import Batch
+from attention_models.protocol.request import Cancelled, never
 from attention_models.protocol.trust import EAGER, AloneReport
 from attention_models.protocol.values import COARSE, LARGEST_WHOLE, TOLERANCE, UNIT_ROUNDOFFS, site_tokens
-from attention_models.protocol.work import Cancelled, never
 from attention_models.trust.layers import (
     LayerwiseCheck,
     Sampler,

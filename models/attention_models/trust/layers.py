@@ -24,16 +24,15 @@ from transformers.masking_utils import eager_mask
 
 from attention_models.attention import attention
 from attention_models.attention import output as mixing
-from attention_models.attention.hf_masks import mask_where_looked_at
 from attention_models.attention.inputs import Part
-from attention_models.attention.masks import RowMask
+from attention_models.attention.masks import RowMask, mask_where_looked_at
 from attention_models.attention.rounding import bounds, share_of_inputs
 from attention_models.forward.capture import IMPLEMENTATION
 from attention_models.forward.model import Model
 from attention_models.forward.trace import Trace
 from attention_models.protocol.errors import ExplorerError
+from attention_models.protocol.request import Cancelled
 from attention_models.protocol.values import TOLERANCE
-from attention_models.protocol.work import Cancelled
 
 # Rows of every head that are compared in a long text.
 ROWS = 64

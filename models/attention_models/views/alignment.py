@@ -9,8 +9,7 @@ from attention_models.attention.word_weights import merged_weights
 from attention_models.forward.context import Context
 from attention_models.forward.trace import Trace
 from attention_models.protocol.alignment import AlignmentRequest, AlignmentView
-from attention_models.protocol.arrays import read_only
-from attention_models.protocol.values import SiteRef
+from attention_models.protocol.values import SiteRef, read_only
 from attention_models.protocol.word_spans import Words
 
 

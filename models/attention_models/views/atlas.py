@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from attention_models.attention.atlas import IncrementalAtlas
 from attention_models.forward.context import Context
 from attention_models.forward.trace import Trace
-from attention_models.protocol.arrays import read_only
 from attention_models.protocol.atlas import AtlasRequest, AtlasView, EmptyRow
-from attention_models.protocol.values import Pooling, site_tokens
+from attention_models.protocol.values import Pooling, read_only, site_tokens
 
 
 @dataclass(frozen=True, slots=True, eq=False)

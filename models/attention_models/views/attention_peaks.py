@@ -21,7 +21,7 @@ from torch import Tensor
 from attention_models.attention import attention
 from attention_models.attention.inputs import AttentionInputs, Part
 from attention_models.forward.trace import Trace
-from attention_models.protocol.attention_peaks import AttentionPeak, AttentionPeaks
+from attention_models.protocol.head import AttentionPeak, AttentionPeaks
 from attention_models.protocol.values import Token
 
 

@@ -6,7 +6,7 @@ from attention_models.forward.classes import best_of_tokens, classes_at, ends_of
 from attention_models.forward.context import Context
 from attention_models.forward.model import Model
 from attention_models.forward.trace import Trace
-from attention_models.protocol.classes import ClassesRequest, ClassesView
+from attention_models.protocol.prediction import ClassesRequest, ClassesView
 
 
 def answer(request: ClassesRequest, context: Context) -> ClassesView:

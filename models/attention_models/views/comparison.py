@@ -17,11 +17,10 @@ from attention_models.forward.classes import labels_of, shares_of
 from attention_models.forward.model import Model
 from attention_models.forward.predictions import predict
 from attention_models.forward.trace import Trace
-from attention_models.protocol.arrays import read_only
 from attention_models.protocol.comparison import CompareRequest, CompareView, TokenChange
 from attention_models.protocol.information import entropy
 from attention_models.protocol.interventions import Mask, applies
-from attention_models.protocol.values import ClassHead, Prediction
+from attention_models.protocol.values import ClassHead, Prediction, read_only
 
 _NONE = -100  # in the place of an id: torch's own mark of what counts for nothing
 _MASK_BLOCK = 1 << 24  # cells of a mask held at once

@@ -13,15 +13,15 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import numpy as np
 
 from attention_models.attention.word_weights import merged_weights
+from attention_models.files.safe_files import not_written, replacing
 from attention_models.files.weights_path import path_of_text, weights_path
-from attention_models.files.whole_files import not_written, replacing
 from attention_models.forward.context import Context
 from attention_models.forward.trace import Trace
 from attention_models.protocol.errors import ExplorerError
 from attention_models.protocol.export import Exported, ExportRequest
+from attention_models.protocol.request import Cancelled, never
 from attention_models.protocol.values import Site
 from attention_models.protocol.word_spans import Words, site_words, word_text
-from attention_models.protocol.work import Cancelled, never
 from attention_models.views.export_facts import facts, site_name
 
 _BLOCK = 1 << 22  # bytes that are written between two looks at `should_stop`

@@ -8,14 +8,14 @@ from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from attention_models.files.content_hash import content_hash, revision_of
+from attention_models.files.fingerprint import content_hash, revision_of
 from attention_models.forward.origin import Origin
 from attention_models.forward.trace import Trace
 from attention_models.protocol.ablation import Ablation
 from attention_models.protocol.interventions import Adapter, Intervention, Mask, Positions, Scale
+from attention_models.protocol.request import never
 from attention_models.protocol.values import SeenPicture, Site, SiteRef, Token
 from attention_models.protocol.word_spans import site_words
-from attention_models.protocol.work import never
 
 FORMAT = 1
 """Raised when a reader of the last format would misread a file."""

@@ -14,16 +14,15 @@ import torch
 from torch import Tensor
 
 from attention_models.attention import attention
-from attention_models.attention.blocks import BlockSize
-from attention_models.attention.incremental import IncrementalWork
+from attention_models.attention.incremental import BlockSize, IncrementalWork
 from attention_models.attention.inputs import AttentionInputs, Part
 from attention_models.attention.pooling import squares
 from attention_models.forward.context import Context
 from attention_models.forward.model import Model
 from attention_models.forward.trace import Trace
 from attention_models.protocol.comparison import CompareRequest, CompareView
+from attention_models.protocol.request import never
 from attention_models.protocol.values import SiteRef, top_level
-from attention_models.protocol.work import never
 from attention_models.views.comparison import HeadFigures, LossInParts, PeeksInParts, compare, compare_view
 
 # Weights of a run held at once.

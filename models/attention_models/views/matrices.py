@@ -13,11 +13,10 @@ from attention_models.forward.context import Context
 from attention_models.forward.model import Model
 from attention_models.forward.recurrent_model import RecurrentModel
 from attention_models.forward.trace import Trace
-from attention_models.protocol.arrays import read_only
 from attention_models.protocol.errors import InputError
 from attention_models.protocol.matrices import WINDOW, MatricesRequest, MatricesView
-from attention_models.views.cell import is_rotated
-from attention_models.views.row_softmax import taken_apart
+from attention_models.protocol.values import read_only
+from attention_models.views.cell import is_rotated, taken_apart
 
 NO_PRODUCT = "A recurrent model scores one pair after the other: there is no product of two matrices. See Cell."
 

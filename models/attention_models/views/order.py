@@ -20,7 +20,7 @@ from attention_models.protocol.batch import Batch
 from attention_models.protocol.chat import Pair
 from attention_models.protocol.errors import InputError
 from attention_models.protocol.interventions import Intervention, Mask, Positions
-from attention_models.protocol.order import Moved, ShuffleRequest, ShuffleView
+from attention_models.protocol.positions import Moved, ShuffleRequest, ShuffleView
 from attention_models.protocol.values import Token
 from attention_models.views.positions import describe_positions
 from attention_models.views.residual import stream_after

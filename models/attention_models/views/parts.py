@@ -5,7 +5,7 @@ from __future__ import annotations
 from attention_models.forward.batches import encode
 from attention_models.forward.context import Context
 from attention_models.forward.sublayers import sublayers_of
-from attention_models.protocol.parts import Block, PartsRequest, PartsView
+from attention_models.protocol.ablation import Block, PartsRequest, PartsView
 
 
 def answer(request: PartsRequest, context: Context) -> PartsView:

@@ -13,8 +13,8 @@ from attention_models.files.own_pooling import OwnPooling, PoolingMode, own_pool
 from attention_models.forward.context import Context
 from attention_models.forward.model import Model
 from attention_models.forward.trace import Trace
-from attention_models.protocol.arrays import read_only
 from attention_models.protocol.sentence import SentencePooling, SentenceRequest, SentenceView
+from attention_models.protocol.values import read_only
 
 _POOL: dict[PoolingMode, Callable[[Tensor], Tensor]] = {  # each (tokens, width) to (width,)
     "first": lambda states: states[0],

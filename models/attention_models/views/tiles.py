@@ -7,9 +7,8 @@ import numpy as np
 from attention_models.attention.tiles import HeadTiles
 from attention_models.forward.context import Context
 from attention_models.forward.current_run import CurrentRun
-from attention_models.protocol.arrays import read_only
 from attention_models.protocol.head import TilesRequest, TilesView
-from attention_models.protocol.values import SiteRef, Tile
+from attention_models.protocol.values import SiteRef, Tile, read_only
 
 
 class Maps:

@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from attention_models.protocol.arrays import read_only
 from attention_models.protocol.errors import InputError
 from attention_models.protocol.information import entropy
-from attention_models.protocol.values import SiteRef
+from attention_models.protocol.request import Cancelled
+from attention_models.protocol.values import SiteRef, read_only
 from attention_models.protocol.variance import Experiment, HeadScores, VarianceRequest, VarianceView
-from attention_models.protocol.work import Cancelled
 
 if TYPE_CHECKING:
     from attention_models.forward.context import Context

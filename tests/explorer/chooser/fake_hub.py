@@ -6,11 +6,10 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 
-from attention_models.protocol.describing import Described, DescribeRequest
 from attention_models.protocol.hub import FetchRequest, HubFetched, HubFile, HubListing, LookUpRequest, Tensors
-from attention_models.protocol.request import Failure, Request, Result
+from attention_models.protocol.loading import Described, DescribeRequest
+from attention_models.protocol.request import Cancelled, Failure, Request, Result
 from attention_models.protocol.values import Capability, CheckpointInfo, StackInfo
-from attention_models.protocol.work import Cancelled
 
 
 class FakeHub:

@@ -11,10 +11,10 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDialog, QLabel
 
-from attention_explorer import theme as themes
 from attention_explorer.chooser.dialog import CheckpointDialog
-from attention_explorer.theme import DARK, LIGHT
-from attention_explorer.widgets import asking
+from attention_explorer.look import theme as themes
+from attention_explorer.look.theme import DARK, LIGHT
+from attention_explorer.widgets import dialogs
 from attention_models.files.catalogue import SHIPPED
 from attention_models.protocol.hub import FetchRequest
 from tests.explorer.chooser.desk import Desk, opened_desk
@@ -172,13 +172,13 @@ def test_removing_and_clearing(desk):
 
 
 def test_browsing(desk, monkeypatch):
-    monkeypatch.setattr(asking, "folder", lambda *_: "")
+    monkeypatch.setattr(dialogs, "folder", lambda *_: "")
     QTest.mouseClick(desk.dialog.folder_button, Qt.MouseButton.LeftButton)
     assert len(desk.asked) == 1
-    monkeypatch.setattr(asking, "folder", lambda *_: "/models/new one")
+    monkeypatch.setattr(dialogs, "folder", lambda *_: "/models/new one")
     QTest.mouseClick(desk.dialog.folder_button, Qt.MouseButton.LeftButton)
     assert desk.asked[-1] == ("/models/new one", None)
-    monkeypatch.setattr(asking, "file_to_open", lambda *_: "/models/b.gguf")
+    monkeypatch.setattr(dialogs, "file_to_open", lambda *_: "/models/b.gguf")
     QTest.mouseClick(desk.dialog.file_button, Qt.MouseButton.LeftButton)
     assert desk.asked[-1] == ("/models/b.gguf", None)
     assert entries(desk)[:3] == ["Just chosen", "models/b.gguf", "models/new one"]

@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
-from attention_explorer.chooser.gguf_list import GgufList
+from attention_explorer.chooser.dialog import GgufList
 from attention_models.protocol.hub import FetchRequest, HubFile
 from tests.explorer.chooser.desk import Desk, opened_desk
 from tests.explorer.chooser.fake_hub import FakeHub

@@ -12,10 +12,9 @@ import numpy as np
 from attention_models.protocol.decoding import DecodeStepRequest
 from attention_models.protocol.head import HeadRequest, HeadView
 from attention_models.protocol.loading import LoadRequest
-from attention_models.protocol.request import Request, Result
+from attention_models.protocol.request import Cancelled, Request, Result
 from attention_models.protocol.running import ForwardRequest
 from attention_models.protocol.trust import TrustRequest
-from attention_models.protocol.work import Cancelled
 from tests.explorer.session import answers
 
 ShouldStop = Callable[[], bool]

@@ -18,8 +18,7 @@ from attention_models.protocol.decoding import into_input
 from attention_models.protocol.head import HeadRequest, HeadView
 from attention_models.protocol.loading import Loaded, LoadRequest
 from attention_models.protocol.request import Failure, Lane, Progress, Request, Result
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest, Ran, RerunRequest
+from attention_models.protocol.running import ForwardRequest, Ran, RerunRequest, RunInputs
 from attention_models.protocol.trust import TrustReport
 from attention_models.protocol.values import SiteRef
 from tests.explorer.compute.engines import GatedEngine, QuickEngine, Report, ShouldStop

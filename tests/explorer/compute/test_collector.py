@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QObject
 
-from attention_explorer.compute.collector import GarbageCollector
+from attention_explorer.compute.bridge import GarbageCollector
 from attention_explorer.compute.gui_queue import GuiQueue
 from attention_models.files import collecting
 
@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[3]
 CYCLES = """
 import gc, os, sys, threading
 from PySide6.QtCore import QCoreApplication, QObject, QTimer
-from attention_explorer.compute.collector import GarbageCollector
+from attention_explorer.compute.bridge import GarbageCollector
 from attention_explorer.compute.gui_queue import Turns
 from attention_models.files import collecting
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from attention_explorer import training_folders
 from attention_explorer.compute import experiment_link
 from attention_explorer.compute.experiment_link import ExperimentLink, connect_experiment
 from attention_explorer.compute.gui_queue import GuiQueue
+from attention_explorer.recovery import training_folders
 from attention_explorer.session.experiment import ExperimentState
 from attention_explorer.session.intents import RunExperiment, StopExperiment
 from tests.explorer.compute.linked import Linked, babbling, wait

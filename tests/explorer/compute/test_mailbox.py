@@ -12,8 +12,7 @@ from attention_models.protocol.head import HeadRequest
 from attention_models.protocol.interventions import Scale
 from attention_models.protocol.loading import LoadRequest
 from attention_models.protocol.request import Request
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest, RerunRequest
+from attention_models.protocol.running import ForwardRequest, RerunRequest, RunInputs
 from attention_models.protocol.trust import TrustRequest
 from attention_models.protocol.values import SiteRef
 

@@ -12,10 +12,10 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from attention_explorer import owners, training_folders
 from attention_explorer.compute import training_link
 from attention_explorer.compute.gui_queue import GuiQueue
 from attention_explorer.compute.training_link import TrainingLink, connect_training
+from attention_explorer.recovery import owners, training_folders
 from attention_explorer.session.intents import DiscardTraining, TakeUpTraining, TellTraining, Train
 from attention_explorer.session.training import LeftTraining, TrainingState
 from attention_models.protocol.training_messages import Asked, Go, Pause, Save, Stop

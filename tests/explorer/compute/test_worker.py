@@ -13,10 +13,8 @@ from attention_explorer.compute import worker as worker_module
 from attention_explorer.compute.mailbox import Mailbox
 from attention_explorer.compute.worker import EngineLike, Worker
 from attention_models.protocol.loading import Loaded, LoadRequest
-from attention_models.protocol.request import Failure, Progress, Request, Result
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest, Ran
-from attention_models.protocol.work import Cancelled
+from attention_models.protocol.request import Cancelled, Failure, Progress, Request, Result
+from attention_models.protocol.running import ForwardRequest, Ran, RunInputs
 from tests.explorer.compute.engines import GatedEngine, QuickEngine, Report, ShouldStop
 from tests.explorer.session import answers
 

@@ -9,8 +9,8 @@ from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from attention_explorer.compute.bridge import Bridge, connect
 from attention_explorer.panels.base import Panel
-from attention_explorer.panels.head_map.panel import HeadMapPanel
-from attention_explorer.panels.mask_scale.panel import MaskScalePanel
+from attention_explorer.panels.head.panel import HeadMapPanel
+from attention_explorer.panels.masks.panel import MaskScalePanel
 from attention_explorer.panels.next_token.panel import NextTokenPanel
 from attention_explorer.session.hover import Hover
 from attention_explorer.session.session import Session

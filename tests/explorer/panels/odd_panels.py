@@ -6,11 +6,11 @@ from importlib.metadata import EntryPoint
 
 from PySide6.QtWidgets import QLabel, QVBoxLayout
 
+from attention_explorer.look.theme import Theme
 from attention_explorer.panels.base import Panel
 from attention_explorer.panels.registry import GROUP
 from attention_explorer.session.hover import Pointed
 from attention_explorer.session.state import State
-from attention_explorer.theme import Theme
 from attention_models.protocol.request import Request
 from attention_models.protocol.values import CheckpointInfo
 

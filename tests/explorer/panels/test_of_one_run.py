@@ -16,7 +16,7 @@ import transformers
 from attention_explorer.panels.base import Panel
 from attention_explorer.panels.flow.box_text import ways_to_say
 from attention_explorer.panels.flow.panel import FlowPanel
-from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.panels.head.panel import HeadMapPanel
 from attention_explorer.session.intents import (
     OpenCheckpoint,
     PutIntervention,

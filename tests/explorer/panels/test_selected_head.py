@@ -19,7 +19,7 @@ from attention_explorer.panels.selected_head import (
 )
 from attention_explorer.session.intents import SelectHead, SelectQuery
 from attention_explorer.session.state import Document, State
-from attention_models.protocol.attention_peaks import AttentionPeak, AttentionPeaks
+from attention_models.protocol.head import AttentionPeak, AttentionPeaks
 from attention_models.protocol.matrices import WINDOW
 from attention_models.protocol.values import SiteRef
 from tests.explorer.session import answers

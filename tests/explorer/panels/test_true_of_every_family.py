@@ -7,16 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attention_explorer.panels.effects.lens_shown import lens_sentence
+from attention_explorer.panels.all_heads.panel import about as about_heads
+from attention_explorer.panels.effects.pages import lens_sentence
 from attention_explorer.panels.effects.panel import EffectsPanel
-from attention_explorer.panels.head_atlas.about import about as about_heads
-from attention_explorer.panels.lookup.about import of_head
-from attention_explorer.panels.mask_scale.effect_sentences import prediction_title
+from attention_explorer.panels.lookup.panel import of_head
+from attention_explorer.panels.masks.effect import prediction_title
 from attention_explorer.session.effects_choices import EffectsChoices
 from attention_explorer.session.intents import AskEffects
 from attention_explorer.session.state import Document, State
-from attention_models.protocol.effects import EffectsRequest, Metric
-from attention_models.protocol.lens import LensRequest, LensView
+from attention_models.protocol.effects import EffectsRequest, LensRequest, LensView, Metric
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown
 

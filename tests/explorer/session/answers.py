@@ -17,22 +17,27 @@ from attention_models.protocol.decoding import (
     DecodeCandidate,
     DecodeSamplesRequest,
     DecodeSamplesView,
+    DecodeSettings,
     DecodeStepRequest,
     DecodeStepView,
     Ending,
     into_input,
 )
-from attention_models.protocol.decoding_settings import DecodeSettings
 from attention_models.protocol.head import HeadRequest, HeadView
 from attention_models.protocol.loading import Loaded, LoadRequest
-from attention_models.protocol.order import Moved, ShuffleRequest, ShuffleView
-from attention_models.protocol.positions import PositionScheme, PositionsRequest, PositionsView
+from attention_models.protocol.positions import (
+    Moved,
+    PositionScheme,
+    PositionsRequest,
+    PositionsView,
+    ShuffleRequest,
+    ShuffleView,
+)
 from attention_models.protocol.prediction import PredictionRequest, PredictionView
 from attention_models.protocol.prompt import Prompt, plain_text
 from attention_models.protocol.quality import QualityPart, QualityRequest, QualityScore, QualityView
 from attention_models.protocol.request import Failure, Progress, Request, Result
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.running import ForwardRequest, Ran, RunInputs
 from attention_models.protocol.trust import TrustReport, TrustRequest
 from attention_models.protocol.values import (
     DEFAULT_PLACEMENT,

@@ -8,7 +8,6 @@ from typing import get_args
 from hypothesis import strategies as st
 
 from attention_explorer.session.branches import Branches
-from attention_explorer.session.decoding import Decoding
 from attention_explorer.session.effects_choices import Answer, EffectsChoices
 from attention_explorer.session.intents import (
     AddTexts,
@@ -57,17 +56,15 @@ from attention_explorer.session.intents import (
     SwitchIntervention,
 )
 from attention_explorer.session.state import BatchText, Compared, Document, Notice, Selection
-from attention_explorer.session.writing import Origin, Writing
+from attention_explorer.session.writing import Decoding, Origin, Writing
 from attention_models.protocol.ablation import Ablation
 from attention_models.protocol.chat import ROLES, Pair, Turn
 from attention_models.protocol.corpus import CorpusQuestion
-from attention_models.protocol.decoding import DecodeStepRequest
-from attention_models.protocol.decoding_settings import DecodeSettings, Strategy
+from attention_models.protocol.decoding import DecodeSettings, DecodeStepRequest, Strategy
 from attention_models.protocol.interventions import Mask, Scale
 from attention_models.protocol.loading import LoadRequest
 from attention_models.protocol.request import Result
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest
+from attention_models.protocol.running import ForwardRequest, RunInputs
 from attention_models.protocol.values import SiteRef
 from tests.explorer.session import answers
 

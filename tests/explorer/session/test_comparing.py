@@ -36,7 +36,7 @@ from attention_explorer.session.session import Session
 from attention_explorer.session.state import Compared, Document, State
 from attention_explorer.session.text_limits import MOST_CHARACTERS
 from attention_models.protocol.interventions import Scale
-from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import RunInputs
 from attention_models.protocol.values import SiteRef
 from tests.explorer.session import answers
 

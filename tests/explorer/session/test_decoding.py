@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from attention_explorer.session.branches import Branches
-from attention_explorer.session.decoding import Decoding, strategy_of
 from attention_explorer.session.intents import SetDecoding, SetStrategy, SetText
 from attention_explorer.session.session import Session
 from attention_explorer.session.state import Document, State
-from attention_models.protocol.decoding_settings import DecodeSettings
+from attention_explorer.session.writing import Decoding, strategy_of
+from attention_models.protocol.decoding import DecodeSettings
 from tests.explorer.session import answers
 from tests.explorer.session.answers import after
 

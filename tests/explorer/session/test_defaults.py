@@ -8,7 +8,7 @@ from attention_explorer.session.defaults import ENOUGH, default_selection, follo
 from attention_explorer.session.examples import examples_of
 from attention_explorer.session.intents import SelectCell, SelectHead, SetText, ShowExample
 from attention_explorer.session.state import Document, Selection, State
-from attention_models.protocol.attention_peaks import AttentionPeak, AttentionPeaks
+from attention_models.protocol.head import AttentionPeak, AttentionPeaks
 from attention_models.protocol.running import Ran
 from attention_models.protocol.values import SiteRef, Token
 from tests.explorer.session import answers

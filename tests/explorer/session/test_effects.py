@@ -3,7 +3,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from attention_explorer.session.comparing import as_b
-from attention_explorer.session.effects import effects, initial_requests
 from attention_explorer.session.intents import (
     Arrived,
     Busy,
@@ -16,11 +15,11 @@ from attention_explorer.session.intents import (
     SetView,
 )
 from attention_explorer.session.reduce import reduce
+from attention_explorer.session.session import effects, initial_requests
 from attention_explorer.session.state import Document, State
 from attention_models.protocol.loading import LoadRequest
 from attention_models.protocol.request import Request, Result
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest
+from attention_models.protocol.running import ForwardRequest, RunInputs
 from attention_models.protocol.trust import TrustRequest
 from attention_models.protocol.two_runs import DropOtherRequest
 from tests.explorer.session import answers

@@ -28,8 +28,7 @@ from attention_models.files.sample_pictures import path_of
 from attention_models.forward.trace import Trace
 from attention_models.protocol.chat import Pair
 from attention_models.protocol.interventions import Intervention, Mask
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.running import ForwardRequest, Ran, RunInputs
 from attention_models.protocol.values import SiteRef
 from tests.explorer.session import answers
 from tests.explorer.session.answers import after

@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 import attention_explorer as ax
-from attention_explorer.headless_lessons import beside_lessons
+from attention_explorer.cli.lessons import beside_lessons
 from attention_explorer.session.figures import Because, Figure, check_reasons, names_a_cause, unshown
-from attention_explorer.session.lesson_files import LessonError, decode_toml, load
+from attention_explorer.session.lesson_files import LessonError, decode_toml, load, shipped_lessons
 from attention_explorer.session.lessons import OpenLesson
-from attention_explorer.session.shipped_lessons import shipped_lessons
 
 SHIPPED = [*((path.stem, load(path)) for path in shipped_lessons()), *beside_lessons()]
 PLAIN = Figure(kind="next")

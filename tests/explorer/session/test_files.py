@@ -13,17 +13,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attention_explorer.look.theme import SEQUENTIAL_MAPS
 from attention_explorer.session import files
 from attention_explorer.session.branches import MOST_NODES, Branches
-from attention_explorer.session.decoding import Decoding
 from attention_explorer.session.effects_choices import Answer, EffectsChoices
 from attention_explorer.session.state import BatchText, Document, InterventionItem, Selection
 from attention_explorer.session.view_options import Normalisation, ViewOptions
-from attention_explorer.theme import SEQUENTIAL_MAPS
+from attention_explorer.session.writing import Decoding
 from attention_models.protocol.ablation import Ablation
 from attention_models.protocol.batch import MOST_TEXTS
 from attention_models.protocol.chat import MOST_TURNS, ROLES, Turn
-from attention_models.protocol.decoding_settings import MOST_SEED, DecodeSettings, Strategy
+from attention_models.protocol.decoding import MOST_SEED, DecodeSettings, Strategy
 from attention_models.protocol.interventions import Adapter, Mask, Positions, Scale
 from attention_models.protocol.mask_kinds import MASK_KINDS
 from attention_models.protocol.values import SiteRef

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from attention_explorer.session.branches import Branches
-from attention_explorer.session.history import CHARACTERS, MERGE_SECONDS, NODES, STEPS, History
+from attention_explorer.session.session import CHARACTERS, MERGE_SECONDS, NODES, STEPS, History
 from attention_explorer.session.state import Document, Selection
 from attention_models.protocol.chat import Turn
 from attention_models.protocol.values import SiteRef

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from attention_explorer.session.effects import effects
 from attention_explorer.session.intents import (
     ClearInterventions,
     OpenCheckpoint,
@@ -18,12 +17,11 @@ from attention_explorer.session.intents import (
     SetView,
     SwitchIntervention,
 )
-from attention_explorer.session.session import Session
+from attention_explorer.session.session import Session, effects
 from attention_explorer.session.state import InterventionItem, State
 from attention_models.protocol.interventions import Adapter, Intervention, Mask, Positions, Scale
 from attention_models.protocol.loading import Loaded
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest, RerunRequest
+from attention_models.protocol.running import ForwardRequest, RerunRequest, RunInputs
 from attention_models.protocol.values import AdapterInfo, SiteRef
 from tests.explorer.session import answers
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from attention_explorer.session.json_lines import line_in_json
+from attention_explorer.session.lesson_files import line_in_json
 
 TEXT = """{
  "title": "a, [{ \\" title",

@@ -11,7 +11,7 @@ from attention_explorer.session import attn, kept_drafts, lesson_files
 from attention_explorer.session.kept import Kept, KeptState, Screen, SessionFile, named
 from attention_explorer.session.kept_drafts import KeptDraft
 from attention_explorer.session.lesson_drafts import Draft, DraftAsk, DraftStep
-from attention_explorer.session.shipped_lessons import shipped_lessons
+from attention_explorer.session.lesson_files import shipped_lessons
 from attention_explorer.session.state import Document
 
 SCREEN = KeptState(Document(text="Tom ran."), screen=Screen(open=("map",), front=("map",)))

@@ -9,9 +9,8 @@ import pytest
 from attention_explorer.session import lesson_files
 from attention_explorer.session.kept import KeptState, Screen
 from attention_explorer.session.lesson_drafts import STANDING, Draft, DraftAsk, Drafting, DraftStep, captured
-from attention_explorer.session.lesson_files import LessonError
+from attention_explorer.session.lesson_files import LessonError, shipped_lessons
 from attention_explorer.session.lessons import MOST_STEPS
-from attention_explorer.session.shipped_lessons import shipped_lessons
 from attention_explorer.session.state import CorpusChoice, Document
 
 STATE = KeptState(Document(text="Tom and Anna"), screen=Screen(("map",), ("map",), {"map": {}}))

@@ -23,11 +23,11 @@ from attention_explorer.session.lesson_files import (
     is_packed,
     load,
     save,
+    shipped_lessons,
 )
 from attention_explorer.session.lessons import Ask, Lesson, OpenLesson, Option, Step
-from attention_explorer.session.shipped_lessons import shipped_lessons
 from attention_explorer.session.state import CorpusChoice, Document
-from attention_explorer.window.lesson.mask_picture import CELLS, is_visible
+from attention_explorer.window.lesson.question import CELLS, is_visible
 from attention_models.protocol.facts import KINDS
 
 PANELS = tuple(TITLES)

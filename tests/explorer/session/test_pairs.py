@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from attention_explorer.session.effects import effects
 from attention_explorer.session.intents import SetChat, SetPair, SetSecond, SetText
 from attention_explorer.session.reduce import reduce
 from attention_explorer.session.result_rules import arrive
+from attention_explorer.session.session import effects
 from attention_explorer.session.state import Document, State
 from attention_models.protocol.chat import Chat, Pair
 from attention_models.protocol.request import Failure
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest
+from attention_models.protocol.running import ForwardRequest, RunInputs
 from tests.explorer.session import answers
 
 

@@ -6,15 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from attention_explorer.session.effects import effects, initial_requests
 from attention_explorer.session.intents import Arrived, Busy, Intent, OpenCheckpoint, Place, SelectCell, SetText
+from attention_explorer.session.session import effects, initial_requests
 from attention_explorer.session.state import Document, Notice, State
 from attention_models.protocol.export import ExportRequest
 from attention_models.protocol.head import HeadRequest
 from attention_models.protocol.loading import LoadRequest
 from attention_models.protocol.request import Failure
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest
+from attention_models.protocol.running import ForwardRequest, RunInputs
 from attention_models.protocol.values import BEST, Placement, SiteRef
 from tests.explorer.session import answers
 from tests.explorer.session.answers import after

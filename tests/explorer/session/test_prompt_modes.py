@@ -11,8 +11,7 @@ from attention_explorer.session.state import Document, Notice, State
 from attention_models.protocol.chat import MOST_TURNS, Chat, Turn
 from attention_models.protocol.prompt import Prompt
 from attention_models.protocol.request import Failure
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest
+from attention_models.protocol.running import ForwardRequest, RunInputs
 from tests.explorer.session import answers
 
 TURNS = (Turn("system", "Be brief."), Turn("user", "Who is Tom?"), Turn("assistant", "A boy."))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 
-from attention_explorer.session.quiz import Answer, as_csv, score
+from attention_explorer.session.lessons import Answer, as_csv, score
 
 ANSWERS = (Answer(0, "Which?", "Tom", "Tom", True), Answer(3, "How\nmany, “about”?", "=1+1", "42 %", False))
 

@@ -25,15 +25,13 @@ from attention_models.protocol.ablation import Ablation
 from attention_models.protocol.atlas import AtlasView
 from attention_models.protocol.chat import Pair
 from attention_models.protocol.decoding import DecodeStepRequest
-from attention_models.protocol.describing import Described, DescribeRequest
 from attention_models.protocol.head import HeadView
 from attention_models.protocol.interventions import Positions, Scale
-from attention_models.protocol.loading import Loaded, LoadRequest
+from attention_models.protocol.loading import Described, DescribeRequest, Loaded, LoadRequest
 from attention_models.protocol.prediction import PredictionRequest, PredictionView
 from attention_models.protocol.recurrent_states import RecurrentRequest, RecurrentView
 from attention_models.protocol.request import Failure, Result
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest
+from attention_models.protocol.running import ForwardRequest, RunInputs
 from attention_models.protocol.trust import TrustReport
 from attention_models.protocol.values import SiteRef
 from tests.explorer.session import answers

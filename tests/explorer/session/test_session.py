@@ -36,15 +36,13 @@ from attention_explorer.session.state import Document, Notice, State
 from attention_explorer.session.writing import TEXTS_KEPT
 from attention_models.protocol.atlas import AtlasRequest
 from attention_models.protocol.corpus import CorpusQuestion, CorpusRequest
-from attention_models.protocol.decoding import DecodeStepRequest
-from attention_models.protocol.decoding_settings import DecodeSettings
+from attention_models.protocol.decoding import DecodeSettings, DecodeStepRequest
 from attention_models.protocol.head import HeadRequest
 from attention_models.protocol.interventions import Scale
 from attention_models.protocol.loading import LoadRequest
 from attention_models.protocol.request import Failure, Lane, Request
 from attention_models.protocol.roles import RolesRequest
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.running import ForwardRequest, Ran, RunInputs
 from attention_models.protocol.training_messages import Asked, Failed
 from attention_models.protocol.trust import TrustRequest
 from attention_models.protocol.two_runs import OtherRun, TwoRunsRequest

@@ -16,7 +16,7 @@ import pytest
 from attention_explorer.session.kept import Kept, KeptState, SessionFile, WhatWasRead
 from attention_explorer.session.session_check import checked, with_files
 from attention_explorer.session.state import Compared, CorpusChoice, Document
-from attention_models.protocol.work import never
+from attention_models.protocol.request import never
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attention_explorer.session.effects import effects
 from attention_explorer.session.intents import (
     Arrived,
     FollowTraining,
@@ -18,15 +17,14 @@ from attention_explorer.session.intents import (
     SetText,
     SnapshotsFound,
 )
-from attention_explorer.session.session import Session
+from attention_explorer.session.session import Session, effects
 from attention_explorer.session.state import State
 from attention_explorer.session.training import TrainingState
 from attention_models.protocol.head import HeadRequest
-from attention_models.protocol.loading import Loaded, LoadRequest
+from attention_models.protocol.loading import Loaded, LoadRequest, Stepped, StepRequest
 from attention_models.protocol.request import Failure
 from attention_models.protocol.roles import RolesRequest, RolesView
 from attention_models.protocol.running import ForwardRequest, Ran
-from attention_models.protocol.stepping import Stepped, StepRequest
 from attention_models.protocol.training_messages import Asked
 from attention_models.protocol.trust import TrustRequest
 from attention_models.protocol.values import SiteRef, TrainingSteps

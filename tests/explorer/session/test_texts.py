@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from attention_explorer.session.effects import effects
 from attention_explorer.session.intents import (
     AddTexts,
     Intent,
@@ -21,15 +20,14 @@ from attention_explorer.session.intents import (
 )
 from attention_explorer.session.reduce import reduce
 from attention_explorer.session.result_rules import arrive
-from attention_explorer.session.session import Session
+from attention_explorer.session.session import Session, effects
 from attention_explorer.session.state import BatchText, Document, State
 from attention_explorer.session.texts import texts_of
 from attention_models.protocol.batch import MOST_TEXTS, Batch
 from attention_models.protocol.chat import Chat, Pair
 from attention_models.protocol.loading import Loaded
 from attention_models.protocol.request import Failure
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest
+from attention_models.protocol.running import ForwardRequest, RunInputs
 from tests.explorer.session import answers
 
 TEXT = "Tom ran."

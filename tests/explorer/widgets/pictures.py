@@ -8,7 +8,7 @@ from PySide6.QtCore import QPoint
 from PySide6.QtGui import QColor, QImage, QPainter, QRegion
 from PySide6.QtWidgets import QWidget
 
-from attention_explorer.theme import LIGHT
+from attention_explorer.look.theme import LIGHT
 
 
 def rendered(widget: QWidget, ratio: float = 1.0) -> QImage:

@@ -4,7 +4,7 @@ import pytest
 from PySide6.QtGui import QFont, QFontMetricsF
 from PySide6.QtWidgets import QApplication
 
-from attention_explorer.widgets.arrow_text import elided
+from attention_explorer.widgets.labels import elided
 
 PAIR = "durmiendo → sobre"
 

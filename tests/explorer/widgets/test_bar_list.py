@@ -7,7 +7,7 @@ from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication
 
-from attention_explorer.theme import DARK, LIGHT
+from attention_explorer.look.theme import DARK, LIGHT
 from attention_explorer.widgets.bar_list import BarGroup, BarList, BarRow
 from tests.explorer.widgets.pictures import rendered
 from tests.explorer.widgets.pointer import move_pointer

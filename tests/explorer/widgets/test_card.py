@@ -6,8 +6,8 @@ import pytest
 from PySide6.QtCore import QEvent
 from PySide6.QtWidgets import QApplication, QLabel, QPushButton
 
-from attention_explorer import theme
-from attention_explorer.theme import DARK, LIGHT
+from attention_explorer.look import theme
+from attention_explorer.look.theme import DARK, LIGHT
 from attention_explorer.widgets.bar_list import BarList
 from attention_explorer.widgets.card import Card
 from tests.explorer.real_window import look_put_back

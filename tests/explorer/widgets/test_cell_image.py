@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attention_explorer.colour_maps import diverging, sequential
+from attention_explorer.look.colour_maps import diverging, sequential
 from attention_explorer.widgets.cell_image import colours, encode, stretch, to_image
 from tests.explorer.widgets.pictures import rgb
 

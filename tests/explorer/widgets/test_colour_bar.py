@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from PySide6.QtGui import QImage
 
-from attention_explorer.colour_maps import diverging, sequential
-from attention_explorer.theme import DARK, LIGHT
+from attention_explorer.look.colour_maps import diverging, sequential
+from attention_explorer.look.theme import DARK, LIGHT
 from attention_explorer.widgets.colour_bar import ColourBar
 from tests.explorer.widgets.pictures import rendered, rgb
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from PySide6.QtWidgets import QWidget
 
-from attention_explorer.widgets.flow_layout import FlowLayout
+from attention_explorer.widgets.layouts import FlowLayout
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent, QShortcut
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDialog, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
-from attention_explorer.widgets.in_front import answer_of, open_in_front
+from attention_explorer.widgets.dialogs import answer_of, open_in_front
 
 pytestmark = pytest.mark.x
 

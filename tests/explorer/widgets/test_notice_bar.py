@@ -7,7 +7,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QLabel, QPushButton, QToolButton
 
-from attention_explorer.theme import DARK
+from attention_explorer.look.theme import DARK
 from attention_explorer.widgets.notice_bar import NoticeBar
 from tests.explorer.widgets.pictures import rendered
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import Qt
 
-from attention_explorer.theme import DARK
+from attention_explorer.look.theme import DARK
 from attention_explorer.widgets.path_bar import PathBar
 from tests.explorer.widgets.pictures import rendered
 

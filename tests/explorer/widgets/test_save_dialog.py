@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtWidgets import QWidget
 
-from attention_explorer.widgets.save_dialog import Kind, ask_where_to_save, with_ending
+from attention_explorer.widgets.dialogs import Kind, ask_where_to_save, with_ending
 from tests.explorer.answering import answering, leave, pressing, typing
 
 # the list of names that match what is typed would take the keyboard

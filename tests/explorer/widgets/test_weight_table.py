@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import Qt
 
-from attention_explorer.theme import LIGHT
+from attention_explorer.look.theme import LIGHT
 from attention_explorer.widgets.weight_table import WeightCell, WeightRow, WeightTable
 from tests.explorer.widgets.pictures import rendered
 

@@ -10,8 +10,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QTabBar
 
 from attention_explorer.panels.base import Panel
-from attention_explorer.panels.head_map.panel import HeadMapPanel
-from attention_explorer.panels.mask_scale.panel import MaskScalePanel
+from attention_explorer.panels.head.panel import HeadMapPanel
+from attention_explorer.panels.masks.panel import MaskScalePanel
 from attention_explorer.panels.next_token.panel import NextTokenPanel
 from attention_explorer.panels.registry import TITLES
 from attention_explorer.panels.variance.panel import VariancePanel

@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 from PySide6.QtWidgets import QApplication, QMenu
 
-from attention_explorer import autosaves
-from attention_explorer.autosaves import autosave_folder, left_behind
+from attention_explorer.recovery import autosaves
+from attention_explorer.recovery.autosaves import autosave_folder, left_behind
 from attention_explorer.session import attn
 from attention_explorer.session.intents import SelectCell, SetText
 from attention_explorer.session.kept import Kept, KeptState, SessionFile
 from attention_explorer.session.state import Document, State
 from attention_explorer.settings import Settings, load
-from attention_explorer.window.autosave import Autosave
+from attention_explorer.window.recovery import Autosave
 from attention_explorer.window.window import MainWindow
 from attention_models.protocol.request import Failure, Request, Result
 from tests.explorer.real_window import destroy, look_put_back, wait_until

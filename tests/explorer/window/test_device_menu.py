@@ -8,7 +8,7 @@ import pytest
 
 from attention_explorer.session.intents import Arrived
 from attention_explorer.session.state import State
-from attention_explorer.window.device_menu import DeviceMenu
+from attention_explorer.window.top_bar import DeviceMenu
 from attention_models.protocol.loading import DevicesRequest, DevicesView, LoadRequest
 from attention_models.protocol.request import Request
 from attention_models.protocol.values import DeviceInfo, Placement

@@ -8,9 +8,9 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QTabBar, QToolButton
 
+from attention_explorer.look.theme import DARK
 from attention_explorer.session.hover import Hover
 from attention_explorer.session.session import Session
-from attention_explorer.theme import DARK
 from attention_explorer.window.docks import Arrangement, DockHost, Grip, shares
 from attention_explorer.window.window import MainWindow
 from tests.explorer.real_window import destroy, look_put_back

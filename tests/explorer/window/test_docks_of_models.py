@@ -7,7 +7,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
-from attention_explorer.panels.quality.panel import QualityPanel
+from attention_explorer.panels.length.panel import QualityPanel
 from attention_explorer.session.intents import OpenCheckpoint
 from tests.explorer.real_window import click, opened_window, panel_of, settle, wait_until
 

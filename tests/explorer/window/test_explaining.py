@@ -12,12 +12,11 @@ from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QTabBar, QToolT
 
 from attention_explorer.glossary import glossary
 from attention_explorer.panels.cell.panel import CellPanel
-from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.panels.head.panel import HeadMapPanel
 from attention_explorer.panels.next_token.panel import NextTokenPanel
 from attention_explorer.panels.variance.panel import VariancePanel
-from attention_explorer.window import explaining
-from attention_explorer.window.explaining import tooltip
-from attention_explorer.window.glossary import GlossaryWindow, page_of
+from attention_explorer.window import glossary as explaining
+from attention_explorer.window.glossary import GlossaryWindow, page_of, tooltip
 from tests.explorer.real_window import panel_of, press, settle, wait_until
 
 

@@ -7,11 +7,11 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction, QImage, QShortcut
 from PySide6.QtWidgets import QApplication, QPushButton, QWidget
 
-from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.look.theme import DARK, LIGHT, Theme, stylesheet
+from attention_explorer.panels.head.panel import HeadMapPanel
 from attention_explorer.panels.input.panel import InputPanel
-from attention_explorer.panels.mask_scale.panel import MaskScalePanel
+from attention_explorer.panels.masks.panel import MaskScalePanel
 from attention_explorer.session.intents import ClearInterventions, PutIntervention
-from attention_explorer.theme import DARK, LIGHT, Theme, stylesheet
 from attention_explorer.widgets.card import Card
 from attention_explorer.window.window import MainWindow
 from attention_models.protocol.interventions import Scale

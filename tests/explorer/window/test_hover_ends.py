@@ -12,8 +12,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
 from attention_explorer.panels.flow.model_scene import NOWHERE
-from attention_explorer.panels.head_map.panel import HeadMapPanel
-from attention_explorer.panels.input.shown_row import shown_row
+from attention_explorer.panels.head.panel import HeadMapPanel
+from attention_explorer.panels.input.panel import shown_row
 from attention_explorer.session.hover import NOTHING
 from attention_explorer.session.intents import OpenCheckpoint, SelectCell, SelectHead, SetText
 from attention_explorer.widgets.cells_widget import CellsWidget

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QComboBox, QScrollBar, QWidget
 
 from attention_explorer.panels.decoding.panel import DecodingPanel
 from attention_explorer.panels.flow.panel import FlowPanel
-from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.panels.head.panel import HeadMapPanel
 from attention_explorer.window.docks import Arrangement
 from attention_explorer.window.window import MainWindow
 from tests.explorer.real_window import EXAMPLE, click, opened_window, panel_of, settle, wait_until

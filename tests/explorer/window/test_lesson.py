@@ -13,18 +13,16 @@ from PySide6.QtGui import QMouseEvent, QShortcut
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QPushButton, QWidget
 
-from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.panels.head.panel import HeadMapPanel
 from attention_explorer.session import lesson_files
 from attention_explorer.session.intents import SetText
+from attention_explorer.session.lesson_files import shipped_lessons
 from attention_explorer.session.lessons import OpenLesson
-from attention_explorer.session.shipped_lessons import shipped_lessons
-from attention_explorer.window.lesson.cell_cover import KeyCover, RowCover
 from attention_explorer.window.lesson.column import LessonColumn
-from attention_explorer.window.lesson.cover import Cover
-from attention_explorer.window.lesson.covers import Covers
+from attention_explorer.window.lesson.covers import Cover, Covers, KeyCover, RowCover
 from attention_explorer.window.lesson.guide import LessonGuide
-from attention_explorer.window.lesson.option_button import OptionButton
-from attention_explorer.window.tour.ring import Ring
+from attention_explorer.window.lesson.question import OptionButton
+from attention_explorer.window.tour.pointing import Ring
 from attention_explorer.window.window import MainWindow
 from attention_models.protocol.facts import places_in
 from attention_models.protocol.values import SiteRef

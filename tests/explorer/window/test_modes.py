@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QApplication, QMenu
 
 from attention_explorer.panels.decoding.panel import DecodingPanel
 from attention_explorer.panels.flow.panel import FlowPanel
-from attention_explorer.panels.head_map.panel import HeadMapPanel
-from attention_explorer.panels.mask_scale.panel import MaskScalePanel
+from attention_explorer.panels.head.panel import HeadMapPanel
+from attention_explorer.panels.masks.panel import MaskScalePanel
 from attention_explorer.session.intents import SetView
 from attention_explorer.session.view_options import ViewOptions
 from attention_explorer.widgets.heat_map.heat_map import HeatMap

@@ -7,8 +7,7 @@ from PySide6.QtCore import QRectF
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QImage, QPainter
 from PySide6.QtWidgets import QApplication
 
-from attention_explorer.window.lesson.mask_picture import CELLS, draw_mask, is_visible
-from attention_explorer.window.lesson.option_button import OptionButton, lines_of
+from attention_explorer.window.lesson.question import CELLS, OptionButton, draw_mask, is_visible, lines_of
 
 SENTENCE = "Yes: next to nothing is left to any word but the likeliest"
 

@@ -10,9 +10,9 @@ from PySide6.QtGui import QColor, QFontMetricsF
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLineEdit
 
-from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.look.theme import LIGHT, contrast
+from attention_explorer.panels.head.panel import HeadMapPanel
 from attention_explorer.session.intents import SetText
-from attention_explorer.theme import LIGHT, contrast
 from attention_explorer.window.window import MainWindow
 from tests.explorer.real_window import back_to_start, key, opened_window, panel_of, picture, press, settle, wait_until
 

@@ -13,7 +13,7 @@ from attention_explorer.panels.decoding.panel import DecodingPanel
 from attention_explorer.panels.effects.panel import EffectsPanel
 from attention_explorer.panels.effects.words_page import WordsPage
 from attention_explorer.panels.lookup.panel import LookupPanel
-from attention_explorer.panels.mask_scale.panel import MaskScalePanel
+from attention_explorer.panels.masks.panel import MaskScalePanel
 from attention_explorer.panels.variance.panel import VariancePanel
 from attention_explorer.window.window import MainWindow
 from tests.explorer.real_window import back_to_start, opened_window, panel_of, press, settle, wait_until

@@ -10,8 +10,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
 from attention_explorer.panels.decoding.panel import DecodingPanel
-from attention_explorer.panels.decoding.transport import Transport
-from attention_explorer.panels.lookup.step_bar import StepBar
+from attention_explorer.panels.decoding.player_view import Transport
+from attention_explorer.panels.lookup.panel import StepBar
 from attention_explorer.widgets.path_bar import PathBar
 from attention_explorer.widgets.segments import Segments
 from attention_explorer.window.window import MainWindow

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QLabel, QLineEdit, QMenu, QPlainTextEdit, QTextEdi
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
-from attention_explorer.panels.head_map.ask_menu import ask_menu
+from attention_explorer.panels.head.panel import ask_menu
 from attention_explorer.session.intents import PutIntervention, SelectCell
 from attention_explorer.widgets.token_text import apart, isolated
 from attention_explorer.window.window import MainWindow

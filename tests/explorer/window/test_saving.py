@@ -14,7 +14,7 @@ from PySide6.QtGui import QImage, QPixmap
 from attention_explorer import settings
 from attention_explorer.session.state import Document
 from attention_explorer.settings import Settings
-from attention_explorer.window.window_pictures import save_picture
+from attention_explorer.window.dialogs import save_picture
 from tests.explorer import documents
 from tests.real_disks import Disk
 

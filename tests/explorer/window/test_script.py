@@ -9,12 +9,12 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 
+from attention_explorer.panels.all_heads.panel import HeadAtlasPanel
 from attention_explorer.panels.cell.panel import CellPanel
-from attention_explorer.panels.head_atlas.panel import HeadAtlasPanel
 from attention_explorer.panels.lookup.panel import LookupPanel
 from attention_explorer.session.corpus import roles_view
 from attention_explorer.session.intents import AskHeads, ColourByRole, SelectCell
-from attention_explorer.widgets import asking
+from attention_explorer.widgets import dialogs
 from attention_explorer.window.window import MainWindow
 from attention_models.protocol.cell import CellView
 from attention_models.protocol.roles import HeadQuestion, WhichHeadsView
@@ -65,12 +65,12 @@ def test_the_key_asks_the_panel_in_front(window: MainWindow, tmp_path: Path, mon
     press(window)
     script = script_of(window)
     before = script.code
-    monkeypatch.setattr(asking, "file_to_save", lambda *_: (str(tmp_path / "mine"), "Python (*.py)"))
+    monkeypatch.setattr(dialogs, "file_to_save", lambda *_: (str(tmp_path / "mine"), "Python (*.py)"))
     QTest.mouseClick(script.save_button, Qt.MouseButton.LeftButton)
     assert (tmp_path / "mine.py").read_text(encoding="utf-8") == before
     assert str(tmp_path / "mine.py") in script.note.text()
 
-    monkeypatch.setattr(asking, "file_to_save", lambda *_: ("/proc/none/x.py", "Python (*.py)"))
+    monkeypatch.setattr(dialogs, "file_to_save", lambda *_: ("/proc/none/x.py", "Python (*.py)"))
     QTest.mouseClick(script.save_button, Qt.MouseButton.LeftButton)
     assert "could not be written" in script.note.text()
 

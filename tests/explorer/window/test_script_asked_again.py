@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from PySide6.QtWidgets import QWidget
 
+from attention_explorer.look.theme import LIGHT
 from attention_explorer.session.intents import OpenCheckpoint
 from attention_explorer.session.state import Document, State
-from attention_explorer.theme import LIGHT
 from attention_explorer.window.script import ScriptWindow
 from attention_models.protocol.prediction import PredictionRequest
 from attention_models.protocol.scripts import ScriptRequest, ScriptView

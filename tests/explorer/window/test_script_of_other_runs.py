@@ -13,18 +13,17 @@ from PySide6.QtWidgets import QMenu
 
 from attention_explorer.panels.compare.panel import ComparePanel
 from attention_explorer.panels.corpus.panel import DISTANCE, MAP, PLACES, ROWS, CorpusPanel
-from attention_explorer.panels.quality.choices import DATES
-from attention_explorer.panels.quality.panel import QualityPanel
+from attention_explorer.panels.length.panel import DATES, QualityPanel
 from attention_explorer.session.corpus import corpus_view
 from attention_explorer.session.intents import AskCorpus, ChooseCorpus, CompareWith, PutIntervention, SetText
 from attention_explorer.window.window import MainWindow
+from attention_models.length import measurement as quality
 from attention_models.protocol.corpus import CorpusQuestion
 from attention_models.protocol.interventions import Scale
 from attention_models.protocol.prediction import PredictionView
 from attention_models.protocol.quality import QualityView
 from attention_models.protocol.two_runs import TwoRunsView
 from attention_models.protocol.values import SiteRef
-from attention_models.quality import measurement as quality
 from tests.explorer.real_window import EXAMPLE, click, destroy, key, panel_of, settle, wait_until
 from tests.explorer.script_window import code_of, script_of
 from tests.models.scripts.running import Line, printed

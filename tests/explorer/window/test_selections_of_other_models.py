@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from PySide6.QtWidgets import QApplication
 
-from attention_explorer.panels.head_atlas.panel import STACKS, HeadAtlasPanel
-from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.panels.all_heads.panel import STACKS, HeadAtlasPanel
+from attention_explorer.panels.head.panel import HeadMapPanel
 from attention_explorer.session.intents import OpenCheckpoint, RestoreDocument
 from attention_explorer.session.state import Document, Selection
 from attention_explorer.session.view_options import ViewOptions

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.panels.head.panel import HeadMapPanel
 from attention_explorer.session import attn, files
 from attention_explorer.session.intents import ClearInterventions, PutIntervention, SelectCell, SetText, SetView
 from attention_explorer.session.state import Document
-from attention_explorer.widgets import asking
+from attention_explorer.widgets import dialogs as save_dialog
 from attention_explorer.window.window import MainWindow
 from attention_models.protocol.interventions import Mask, Scale
 from attention_models.protocol.values import SiteRef
@@ -27,8 +27,8 @@ SCALE = Scale(0.5, site=SiteRef("decoder", 5), head=5)
 def path(window: MainWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The file that both dialogs give back. The window has none so far, and no states."""
     chosen = tmp_path / "session.attn"
-    monkeypatch.setattr(asking, "file_to_save", lambda *_: (str(chosen), ""))
-    monkeypatch.setattr(asking, "file_to_open", lambda *_: str(chosen))
+    monkeypatch.setattr(save_dialog, "file_to_save", lambda *_: (str(chosen), ""))
+    monkeypatch.setattr(save_dialog, "file_to_open", lambda *_: str(chosen))
     forget(window)
     return chosen
 
@@ -93,7 +93,7 @@ def test_save_goes_to_the_open_file_and_the_title_says_which(window, path, monke
     assert not window.isWindowModified()
     window.session.dispatch(SetText("Anna went home."))
     assert window.isWindowModified()
-    monkeypatch.setattr(asking, "file_to_save", lambda *_: pytest.fail("nobody has to be asked"))
+    monkeypatch.setattr(save_dialog, "file_to_save", lambda *_: pytest.fail("nobody has to be asked"))
     settle(window)
     save(window)
     assert not window.isWindowModified()
@@ -103,7 +103,7 @@ def test_save_goes_to_the_open_file_and_the_title_says_which(window, path, monke
 def test_a_name_without_its_ending_replaces_nothing_unasked(window, path, monkeypatch):
     (path.parent / "mine.attn").write_bytes(b"older")
     names = iter([(str(path.parent / "mine"), ""), ("", "")])
-    monkeypatch.setattr(asking, "file_to_save", lambda *_: next(names))
+    monkeypatch.setattr(save_dialog, "file_to_save", lambda *_: next(names))
     with answering(pressing("Keep it")) as said:
         window.menus["save_session"].trigger()
     assert said == ["mine.attn is there already."]
@@ -152,7 +152,7 @@ def test_one_whose_checkpoint_cannot_be_opened_changes_nothing(window, path):
 
 
 def test_a_folder_that_is_not_there_is_a_sentence(window, path, monkeypatch):
-    monkeypatch.setattr(asking, "file_to_save", lambda *_: (str(path.parent / "no" / "a.attn"), ""))
+    monkeypatch.setattr(save_dialog, "file_to_save", lambda *_: (str(path.parent / "no" / "a.attn"), ""))
     save(window)
     assert "could not be written" in window.session.state.notice.text
 
@@ -177,8 +177,8 @@ def test_the_part_of_the_map_that_shows_comes_back(window, path):
 
 
 def test_a_dialog_that_is_left_does_nothing(window, path, monkeypatch):
-    monkeypatch.setattr(asking, "file_to_save", lambda *_: ("", ""))
-    monkeypatch.setattr(asking, "file_to_open", lambda *_: "")
+    monkeypatch.setattr(save_dialog, "file_to_save", lambda *_: ("", ""))
+    monkeypatch.setattr(save_dialog, "file_to_open", lambda *_: "")
     before = window.session.state
     window.menus["save_session"].trigger()
     window.menus["open_session"].trigger()

@@ -18,8 +18,8 @@ from PySide6.QtWidgets import QMessageBox
 from attention_explorer.session import attn
 from attention_explorer.session.intents import OpenCheckpoint, SelectCell, SetPicture, SetText
 from attention_explorer.session.kept import Kept
-from attention_explorer.widgets import asking
-from attention_explorer.window.checkpoint_question import CheckpointQuestion
+from attention_explorer.widgets import dialogs
+from attention_explorer.window.sessions import CheckpointQuestion
 from attention_explorer.window.window import MainWindow
 from attention_models.files.catalogue import WEIGHTS
 from tests.explorer.real_window import EXAMPLE, settle, wait_until
@@ -103,7 +103,7 @@ def test_one_that_is_elsewhere_is_asked_for_by_name_and_hash(window, saved, mode
         f"which is not at {model}."
     )
     assert window.session.state.document == before
-    monkeypatch.setattr(asking, "folder", lambda *_: str(moved))
+    monkeypatch.setattr(dialogs, "folder", lambda *_: str(moved))
     press(box, "Choose where it is…")
     wait_until(lambda: window.session.state.document.checkpoint == str(moved))
     settle(window)

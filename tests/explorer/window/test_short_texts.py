@@ -18,8 +18,8 @@ from attention_explorer.session.kept import KeptState
 from attention_explorer.session.short_texts import decode, encode
 from attention_explorer.session.state import Document, InterventionItem, State
 from attention_explorer.settings import Settings
-from attention_explorer.widgets import asking
-from attention_explorer.window.code_sheet import QUIET
+from attention_explorer.widgets import dialogs
+from attention_explorer.window.short_texts import QUIET
 from attention_explorer.window.window import MainWindow
 from attention_models.protocol.interventions import Scale
 from attention_models.protocol.values import SiteRef
@@ -50,7 +50,7 @@ def test_what_is_copied_here_is_opened_there(window: MainWindow, monkeypatch: py
         asked.append(there)
         return there
 
-    monkeypatch.setattr(asking, "line", answer)
+    monkeypatch.setattr(dialogs, "line", answer)
     window.menus["open_short_text"].trigger()
     wait_until(lambda: window.session.state.document.text == document.text and window.is_settled())
     assert asked == [text], "what is on the clipboard stands in the field"
@@ -62,7 +62,7 @@ def test_what_is_copied_here_is_opened_there(window: MainWindow, monkeypatch: py
 def test_a_bad_one_changes_nothing(window: MainWindow, monkeypatch: pytest.MonkeyPatch) -> None:
     settle(window)
     before = window.session.state.document
-    monkeypatch.setattr(asking, "line", lambda *_: "attn1.AAAAAAAAAA")
+    monkeypatch.setattr(dialogs, "line", lambda *_: "attn1.AAAAAAAAAA")
     window.menus["open_short_text"].trigger()
     notice = window.session.state.notice
     assert notice is not None

@@ -10,9 +10,9 @@ import torch
 import transformers
 from PySide6.QtWidgets import QApplication, QWidget
 
+from attention_explorer.panels.all_heads.panel import HeadAtlasPanel
 from attention_explorer.panels.decoding.panel import DecodingPanel
-from attention_explorer.panels.head_atlas.panel import HeadAtlasPanel
-from attention_explorer.panels.mask_scale.panel import MaskScalePanel
+from attention_explorer.panels.masks.panel import MaskScalePanel
 from attention_explorer.session.intents import SelectHead
 from attention_models.files.catalogue import folder_of
 from attention_models.protocol.values import SiteRef

@@ -10,7 +10,7 @@ from attention_explorer.chooser import dialog as dialogs
 from attention_explorer.chooser.hub_client import HubClient
 from attention_explorer.session.state import Document, State
 from attention_explorer.settings import Settings
-from attention_explorer.widgets import small_screens
+from attention_explorer.widgets import screens
 from attention_explorer.window import shell
 from attention_explorer.window.window import MainWindow
 from tests.explorer.real_window import destroy, look_put_back
@@ -20,7 +20,7 @@ ROOM = QSize(640, 376)  # 1280 x 800 with a scale factor of 2, below a title bar
 
 @pytest.fixture
 def small_screen(monkeypatch):
-    for module in (small_screens, shell, dialogs):
+    for module in (screens, shell, dialogs):
         monkeypatch.setattr(module, "room_for", lambda _window: ROOM)
 
 
@@ -72,4 +72,4 @@ def test_the_chooser_fits_and_scrolls(qapp, small_screen):
 
 def test_where_there_is_room_nothing_scrolls(qapp):
     content = QWidget()
-    assert small_screens.fitted(content, QSize(960, 600), content) is content
+    assert screens.fitted(content, QSize(960, 600), content) is content

@@ -34,7 +34,7 @@ ON_FIRST_USE = (
     "attention_explorer.chooser",
     "attention_explorer.session.files",
     "attention_explorer.window.help",
-    "attention_explorer.window.window_pictures",
+    "attention_explorer.window.dialogs",
     *(point.module.removesuffix(".panel") for point in BUILT_IN if point.name not in SEEN_FIRST),
 )
 """Modules that nothing needs which is seen at first."""

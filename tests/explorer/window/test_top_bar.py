@@ -20,8 +20,7 @@ from attention_models.protocol.export import ExportRequest
 from attention_models.protocol.interventions import Adapter
 from attention_models.protocol.quality import QualityRequest
 from attention_models.protocol.request import Lane
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest
+from attention_models.protocol.running import ForwardRequest, RunInputs
 from attention_models.protocol.values import AdapterInfo
 from tests.explorer.real_window import opened_window, settle, wait_until
 from tests.explorer.session import answers

@@ -12,11 +12,11 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
 from attention_explorer import settings as remembered
-from attention_explorer.panels.head_atlas.panel import HeadAtlasPanel
+from attention_explorer.panels.all_heads.panel import HeadAtlasPanel
 from attention_explorer.session.intents import OpenCheckpoint, SelectQuery, SetText
 from attention_explorer.session.state import Document, State
 from attention_explorer.settings import Settings
-from attention_explorer.window.tour.places import place_of
+from attention_explorer.window.tour.pointing import place_of
 from attention_explorer.window.tour.tour import TourGuide
 from attention_explorer.window.window import MainWindow
 from attention_models import open_checkpoint

@@ -9,7 +9,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QComboBox, QWidget
 
 from attention_explorer.panels.flow.panel import FlowPanel
-from attention_explorer.window.tour.places import place_of
+from attention_explorer.window.tour.pointing import place_of
 from attention_explorer.window.window import MainWindow
 from tests.explorer.real_window import click, opened_window, panel_of, settle, wait_until
 

@@ -19,9 +19,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from attention_explorer.widgets.in_sight import area_around
 from attention_explorer.widgets.number_field import RealBox, WholeBox
 from attention_explorer.widgets.page import page_of, scrolling
+from attention_explorer.widgets.scroll_areas import area_around
 from attention_explorer.widgets.whole_list_box import WholeListBox
 from attention_explorer.window.window import MainWindow
 from tests.explorer.real_window import settle

@@ -9,10 +9,10 @@ from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QLabel, QWidget
 
 import attention_models as models
-from attention_explorer.panels.head_atlas.panel import HeadAtlasPanel
-from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.look.theme import LIGHT
+from attention_explorer.panels.all_heads.panel import HeadAtlasPanel
+from attention_explorer.panels.head.panel import HeadMapPanel
 from attention_explorer.panels.next_token.panel import NextTokenPanel
-from attention_explorer.theme import LIGHT
 from attention_explorer.widgets.number_text import value_text
 from attention_explorer.window.window import MainWindow
 from attention_models.protocol.atlas import AtlasView

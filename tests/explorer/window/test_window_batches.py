@@ -12,11 +12,11 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMessageBox
 
-from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.panels.head.panel import HeadMapPanel
 from attention_explorer.session.intents import AddTexts, OpenCheckpoint, RestoreDocument, SetChat, Show
 from attention_explorer.session.state import Document
-from attention_explorer.widgets import asking
-from attention_explorer.window import dialogs
+from attention_explorer.widgets import dialogs as save_dialog
+from attention_explorer.window import dialogs as window_pictures
 from attention_explorer.window.window import MainWindow
 from attention_models import load_weights, open_checkpoint, run
 from attention_models.protocol.atlas import AtlasView
@@ -166,7 +166,7 @@ def test_lines_that_were_copied_and_a_file_become_texts(window: MainWindow, tmp_
     assert window.session.state.notice is not None
     assert "What was copied has no line" in window.session.state.notice.text
     (tmp_path / "lines.txt").write_text("One.\nTwo.\n")
-    monkeypatch.setattr(asking, "file_to_open", lambda *_: str(tmp_path / "lines.txt"))
+    monkeypatch.setattr(save_dialog, "file_to_open", lambda *_: str(tmp_path / "lines.txt"))
     _trigger(window, "Open a file of lines…")
     settle(window)
     assert prompt(window) == Batch((TEXTS[1], "One.", "Two."), "right", 1)
@@ -212,7 +212,7 @@ def test_saving_the_weights_asks_of_which_texts(window: MainWindow, tmp_path: Pa
     window.session.dispatch(AddTexts(TEXTS[1:]))
     settle(window)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(asking, "file_to_save", lambda *_: (str(tmp_path / "w.npz"), ""))
+        patch.setattr(save_dialog, "file_to_save", lambda *_: (str(tmp_path / "w.npz"), ""))
         asked = pressing(answer)
         window.menus["weights"].trigger()
     assert asked == ["3 texts ran together."]
@@ -244,8 +244,8 @@ def test_a_file_that_is_there_is_asked_about_before_all_texts_are_saved(window: 
         return False
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dialogs, "may_replace", keep)
-        patch.setattr(asking, "file_to_save", lambda *_: (str(tmp_path / "w.npz"), ""))
+        patch.setattr(window_pictures, "may_replace", keep)
+        patch.setattr(save_dialog, "file_to_save", lambda *_: (str(tmp_path / "w.npz"), ""))
         pressing("All 3 texts")
         window.menus["weights"].trigger()
     settle(window)
@@ -258,7 +258,7 @@ def test_who_leaves_the_question_saves_nothing(window: MainWindow, tmp_path: Pat
     window.session.dispatch(AddTexts(TEXTS[1:]))
     settle(window)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(asking, "file_to_save", lambda *_: (str(tmp_path / "w.npz"), ""))
+        patch.setattr(save_dialog, "file_to_save", lambda *_: (str(tmp_path / "w.npz"), ""))
         pressing("Cancel")
         window.menus["weights"].trigger()
     settle(window)
@@ -299,9 +299,9 @@ def test_weights_get_the_ending_of_the_kind_that_was_chosen(
     window: MainWindow, tmp_path: Path, typed: str, kind: str, saved: str
 ) -> None:
     settle(window)
-    shown = next(each.filter for each in dialogs.WEIGHTS if each.name == kind)
+    shown = next(each.filter for each in window_pictures.WEIGHTS if each.name == kind)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(asking, "file_to_save", lambda *_: (str(tmp_path / typed), shown))
+        patch.setattr(save_dialog, "file_to_save", lambda *_: (str(tmp_path / typed), shown))
         window.menus["weights"].trigger()
         wait_until((tmp_path / saved).exists)
     settle(window)

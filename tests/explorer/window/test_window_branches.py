@@ -12,8 +12,8 @@ from PySide6.QtWidgets import QApplication
 
 from attention_explorer.panels.decoding.panel import DecodingPanel
 from attention_explorer.panels.decoding.player_view import BRANCHES, CANDIDATES
-from attention_explorer.session.decoding import Decoding
-from attention_explorer.widgets import asking
+from attention_explorer.session.writing import Decoding
+from attention_explorer.widgets import dialogs
 from attention_explorer.window.window import MainWindow
 from tests.explorer.player_window import panel, pressed
 from tests.explorer.real_window import (
@@ -142,8 +142,8 @@ def test_a_session_file_brings_back_the_tree(window, monkeypatch, tmp_path: Path
     pressed(window, decode.view.transport.step_button)
     pressed(window, decode.view.transport.step_button)
     status, path = decode.view.status.text(), tmp_path / "branches.attn"
-    monkeypatch.setattr(asking, "file_to_save", lambda *_: (str(path), ""))
-    monkeypatch.setattr(asking, "file_to_open", lambda *_: str(path))
+    monkeypatch.setattr(dialogs, "file_to_save", lambda *_: (str(path), ""))
+    monkeypatch.setattr(dialogs, "file_to_open", lambda *_: str(path))
     window.menus["save_session"].trigger()
     wait(path.exists)
     saved = window.session.state.document

@@ -14,7 +14,7 @@ from PySide6.QtTest import QTest
 
 from attention_explorer.chooser.dialog import CheckpointDialog
 from attention_explorer.session.intents import OpenCheckpoint
-from attention_explorer.widgets import asking
+from attention_explorer.widgets import dialogs
 from attention_explorer.window.window import MainWindow
 from attention_models.files.catalogue import WEIGHTS
 from attention_models.files.helper_process import Limits
@@ -91,7 +91,7 @@ def test_another_shipped_one_by_keys_alone(window):
 def test_a_folder_that_can_not_be_opened_is_said_before_it_is_tried(window, tmp_path, monkeypatch):
     dialog = chooser(window)
     before = window.session.state
-    monkeypatch.setattr(asking, "folder", lambda *_: str(tmp_path))
+    monkeypatch.setattr(dialogs, "folder", lambda *_: str(tmp_path))
     QTest.mouseClick(dialog.folder_button, Qt.MouseButton.LeftButton)
     wait_until(dialog.view.refusal.isVisible)
     assert "no config.json" in dialog.view.text

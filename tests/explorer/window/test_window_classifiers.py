@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QLabel
 from attention_explorer.panels.cell.panel import CellPanel
 from attention_explorer.panels.decoding.decode_sentences import CLASSIFIES
 from attention_explorer.panels.decoding.panel import DecodingPanel
-from attention_explorer.panels.mask_scale.panel import MaskScalePanel
+from attention_explorer.panels.masks.panel import MaskScalePanel
 from attention_explorer.panels.next_token.panel import NextTokenPanel
 from attention_explorer.session.intents import OpenCheckpoint, PutIntervention, SetPair, SetSecond
 from attention_explorer.widgets.number_text import percent_text, value_text

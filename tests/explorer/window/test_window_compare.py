@@ -18,13 +18,13 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QMenu
 
 import attention_models as models
+from attention_explorer.panels.all_heads.panel import HeadAtlasPanel
 from attention_explorer.panels.compare.compare_sentences import SAME
 from attention_explorer.panels.compare.linked_maps import DIFFERENCE, A, B
 from attention_explorer.panels.compare.panel import INVITATION, ComparePanel
 from attention_explorer.panels.decoding.player_view import BRANCHES, CANDIDATES
-from attention_explorer.panels.head_atlas.panel import HeadAtlasPanel
-from attention_explorer.panels.head_map.panel import HeadMapPanel
-from attention_explorer.panels.mask_scale.panel import MaskScalePanel
+from attention_explorer.panels.head.panel import HeadMapPanel
+from attention_explorer.panels.masks.panel import MaskScalePanel
 from attention_explorer.session.comparing import BEFORE
 from attention_explorer.session.intents import (
     BlockCell,

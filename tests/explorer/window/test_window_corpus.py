@@ -32,7 +32,7 @@ from attention_explorer.session.intents import (
 )
 from attention_explorer.session.kept import KeptState, SessionFile
 from attention_explorer.session.state import CorpusChoice
-from attention_explorer.widgets import asking
+from attention_explorer.widgets import dialogs
 from attention_explorer.widgets.number_text import value_text
 from attention_explorer.window.window import MainWindow
 from attention_models.corpus import corpus as reading
@@ -113,7 +113,7 @@ def is_open(window: MainWindow, name: str) -> bool:
 
 
 def choose_by_dialog(monkeypatch, path) -> None:
-    monkeypatch.setattr(asking, "file_to_open", lambda *_: str(path))
+    monkeypatch.setattr(dialogs, "file_to_open", lambda *_: str(path))
 
 
 def test_a_file_is_chosen_and_its_means_are_those_of_eager_weights(window, panel, file, eager, monkeypatch):

@@ -10,20 +10,23 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMenu
 
 import attention_models as models
+from attention_explorer.panels.all_heads.panel import HeadAtlasPanel
 from attention_explorer.panels.effects.panel import EffectsPanel
 from attention_explorer.panels.effects.questions import PATCH, TOKENS, WORDS
-from attention_explorer.panels.head_atlas.panel import HeadAtlasPanel
 from attention_explorer.session.effects_choices import EffectsChoices
 from attention_explorer.session.intents import AskEffects, OpenCheckpoint, SelectHead, SelectQuery, SetText
 from attention_explorer.widgets.number_text import percent_text, value_text
 from attention_models.protocol.ablation import Ablation
-from attention_models.protocol.adversarial_attention import AdversarialAttentionRequest, AdversarialAttentionView
-from attention_models.protocol.attribution import AttributionView
-from attention_models.protocol.effects import EffectsView
-from attention_models.protocol.explanation import ExplanationView
-from attention_models.protocol.in_context import InContextView
-from attention_models.protocol.lens import LensView
-from attention_models.protocol.patching import PatchView
+from attention_models.protocol.effects import (
+    AdversarialAttentionRequest,
+    AdversarialAttentionView,
+    AttributionView,
+    EffectsView,
+    ExplanationView,
+    InContextView,
+    LensView,
+    PatchView,
+)
 from attention_models.protocol.prediction import PredictionView
 from attention_models.protocol.values import SiteRef
 from tests.explorer.real_window import EXAMPLE, destroy, panel_of, settle, wait_until

@@ -15,11 +15,11 @@ from attention_explorer.panels.playground.panel import FINE_TUNE, PlaygroundPane
 from attention_explorer.panels.playground.training_form import STEPS
 from attention_explorer.session.intents import SetSecond
 from attention_explorer.session.training import TrainingState
-from attention_explorer.widgets import asking
+from attention_explorer.widgets import dialogs
 from attention_explorer.window.window import MainWindow
 from attention_models import decode, open_checkpoint, run
 from attention_models.forward.classes import classes_at
-from attention_models.protocol.classes import ClassesView
+from attention_models.protocol.prediction import ClassesView
 from attention_models.protocol.training_messages import Classified
 from attention_models.protocol.trust import TrustReport
 from attention_models.protocol.two_runs import TwoRunsView
@@ -52,7 +52,7 @@ def test_it_learns_beside_what_it_was_and_is_compared_with_it(qapp, settings_fol
         QTest.keyClicks(page.text, "aaaa")
         wait_until(lambda: "nothing but “a”" in page.sentence.text())
         (tmp_path / "mine.txt").write_text(TEXT)
-        monkeypatch.setattr(asking, "file_to_open", lambda *_: str(tmp_path / "mine.txt"))
+        monkeypatch.setattr(dialogs, "file_to_open", lambda *_: str(tmp_path / "mine.txt"))
         press(page.source.button(FILE))
         page.file.ask()
         press(page.tuned.button(TUNED.index(tuned)))

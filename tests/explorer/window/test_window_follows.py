@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt
 
 from attention_explorer.panels.alignment.panel import AlignmentPanel
 from attention_explorer.panels.flow.panel import FlowPanel
-from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.panels.head.panel import HeadMapPanel
 from attention_explorer.panels.next_token.panel import NextTokenPanel
 from attention_explorer.session.examples import examples_of
 from attention_explorer.session.intents import (

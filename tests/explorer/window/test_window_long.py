@@ -13,9 +13,9 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from transformers import PreTrainedTokenizerFast
 
-from attention_explorer.panels.head_map.panel import HeadMapPanel
-from attention_explorer.panels.mask_scale.change_map import AFTER, BEFORE, CHANGE
-from attention_explorer.panels.mask_scale.panel import MaskScalePanel
+from attention_explorer.panels.head.panel import HeadMapPanel
+from attention_explorer.panels.masks.effect import AFTER, BEFORE, CHANGE
+from attention_explorer.panels.masks.panel import MaskScalePanel
 from attention_explorer.session.intents import PutIntervention, SelectCell, SelectHead, SetText
 from attention_explorer.widgets.number_text import value_text
 from attention_explorer.window.window import MainWindow

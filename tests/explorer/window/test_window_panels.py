@@ -15,7 +15,7 @@ from attention_explorer.session.hover import Pointed
 from attention_explorer.session.intents import Arrived, SetText
 from attention_explorer.session.state import State
 from attention_explorer.window.lesson.covers import Covers
-from attention_explorer.window.tour.ring import Ring
+from attention_explorer.window.tour.pointing import Ring
 from attention_explorer.window.window import MainWindow
 from tests.explorer.panels.odd_panels import Fragile, Sound, Unsuited, point
 from tests.explorer.real_window import destroy, look_put_back

@@ -12,10 +12,10 @@ from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QAbstractButton
 
 import attention_models as models
-from attention_explorer.panels.head_atlas.panel import HeadAtlasPanel
+from attention_explorer.panels.all_heads.panel import HeadAtlasPanel
 from attention_explorer.session.corpus import roles_view
 from attention_explorer.session.intents import ChooseProbe, ColourByRole, OpenCheckpoint, SetBadges
-from attention_explorer.widgets import asking
+from attention_explorer.widgets import dialogs
 from attention_explorer.window.window import MainWindow
 from attention_models.files.catalogue import WEIGHTS
 from attention_models.protocol.roles import RolesView
@@ -58,7 +58,7 @@ def found(window: MainWindow) -> RolesView:
 
 
 def choose_by_menu(panel: HeadAtlasPanel, monkeypatch, path) -> None:
-    monkeypatch.setattr(asking, "file_to_open", lambda *_: str(path))
+    monkeypatch.setattr(dialogs, "file_to_open", lambda *_: str(path))
     next(action for action in panel.texts.menu().actions() if action.text() == "Choose a file…").trigger()
 
 

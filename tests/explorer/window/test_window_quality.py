@@ -9,13 +9,12 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
-from attention_explorer.panels.quality.choices import FILE, TRANSLATION
-from attention_explorer.panels.quality.panel import QualityPanel
+from attention_explorer.panels.length.panel import FILE, TRANSLATION, QualityPanel
 from attention_explorer.session.intents import OpenCheckpoint, SetText
-from attention_explorer.widgets import asking
+from attention_explorer.widgets import dialogs
 from attention_explorer.window.window import MainWindow
+from attention_models.length import measurement as quality
 from attention_models.protocol.quality import QualityView
-from attention_models.quality import measurement as quality
 from tests.explorer.real_window import click, opened_window, panel_of, settle, wait_until
 
 
@@ -85,7 +84,7 @@ def test_stop(window, panel):
 def test_a_broken_file_is_a_sentence_and_the_next_run_works(window, panel, monkeypatch, tmp_path):
     path: Path = tmp_path / "notes.tsv"
     path.write_bytes("Go.\tVe.\nYes.\tSí.\n".encode("latin-1"))
-    monkeypatch.setattr(asking, "file_to_open", lambda *args: str(path))
+    monkeypatch.setattr(dialogs, "file_to_open", lambda *args: str(path))
     press(panel.choices.task.button(TRANSLATION))
     press(panel.choices.sentences.button(FILE))
     press(panel.run)

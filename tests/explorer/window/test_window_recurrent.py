@@ -12,10 +12,10 @@ from PySide6.QtWidgets import QLabel
 from attention_explorer.panels.cell.panel import CellPanel
 from attention_explorer.panels.decoding.panel import DecodingPanel
 from attention_explorer.panels.decoding.player_view import CACHE
+from attention_explorer.panels.hidden.panel import RecurrentPanel
 from attention_explorer.panels.lookup.panel import LookupPanel
-from attention_explorer.panels.mask_scale.panel import MaskScalePanel
+from attention_explorer.panels.masks.panel import MaskScalePanel
 from attention_explorer.panels.positions.panel import PositionsPanel
-from attention_explorer.panels.recurrent.panel import RecurrentPanel
 from attention_explorer.panels.trust.panel import TrustStrip
 from attention_explorer.panels.variance.panel import VariancePanel
 from attention_explorer.session.intents import OpenCheckpoint, SelectCell

@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.panels.head.panel import HeadMapPanel
 from attention_explorer.session.intents import PutIntervention, SelectHead
 from attention_models import Scale, open_checkpoint, run
 from attention_models.protocol.head import HeadView

@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QDockWidget
 
-from attention_explorer.panels.mask_scale.panel import MaskScalePanel
+from attention_explorer.panels.masks.panel import MaskScalePanel
 from attention_explorer.panels.trust.panel import TrustStrip
 from attention_explorer.panels.variance.panel import VariancePanel
 from tests.explorer.real_window import opened_window, panel_of, settle, wait_until

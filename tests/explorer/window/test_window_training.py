@@ -11,12 +11,12 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton
 from safetensors.torch import load_file
 
-from attention_explorer import owners, training_folders
 from attention_explorer.panels.playground.form import RECURRENT
 from attention_explorer.panels.playground.panel import PlaygroundPanel
+from attention_explorer.recovery import owners, training_folders
 from attention_explorer.session.intents import GoToStep, Train
 from attention_explorer.session.training import TrainingState
-from attention_explorer.widgets import asking
+from attention_explorer.widgets import dialogs
 from attention_explorer.window.window import MainWindow
 from attention_models.protocol.training_messages import Asked
 from attention_models.protocol.trust import TrustReport
@@ -75,7 +75,7 @@ def test_it_learns_pauses_takes_a_batch_stops_and_closes_while_it_learns(qapp, s
 
 @pytest.mark.full
 def test_by_keys_alone_it_is_trained_stopped_and_saved(qapp, settings_folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(asking, "folder", lambda *_: str(tmp_path / "mine"))
+    monkeypatch.setattr(dialogs, "folder", lambda *_: str(tmp_path / "mine"))
     with opened_window() as window:
         window.dock_host.raise_panel("playground")
         panel = panel_of(window, PlaygroundPanel)

@@ -11,9 +11,9 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel
 
 from attention_explorer.panels.alignment.panel import AlignmentPanel
+from attention_explorer.panels.all_heads.panel import HeadAtlasPanel
 from attention_explorer.panels.decoding.panel import DecodingPanel
-from attention_explorer.panels.head_atlas.panel import HeadAtlasPanel
-from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.panels.head.panel import HeadMapPanel
 from attention_explorer.session.intents import OpenCheckpoint, RestoreDocument, SelectHead, SetText, SetView, Show
 from attention_explorer.session.state import Document, Selection
 from attention_explorer.window.window import MainWindow

@@ -11,14 +11,14 @@ from PySide6.QtGui import QColor, QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDialog, QTextBrowser
 
-from attention_explorer.colour_maps import sequential
-from attention_explorer.panels.head_atlas.panel import HeadAtlasPanel
-from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.look.colour_maps import sequential
+from attention_explorer.look.theme import DARK, LIGHT
+from attention_explorer.panels.all_heads.panel import HeadAtlasPanel
+from attention_explorer.panels.head.panel import HeadMapPanel
 from attention_explorer.panels.next_token.panel import NextTokenPanel
 from attention_explorer.session.intents import SetText, Show
 from attention_explorer.session.state import Notice
-from attention_explorer.theme import DARK, LIGHT
-from attention_explorer.widgets import asking
+from attention_explorer.widgets import dialogs
 from attention_explorer.window.window import MainWindow
 from attention_models import load_weights
 from attention_models.protocol.atlas import AtlasView
@@ -303,7 +303,7 @@ def test_about_names_the_versions_it_stands_on(window):
 def test_saving_a_picture_and_the_weights(window, tmp_path, monkeypatch):
     chosen = {"png": tmp_path / "a.png", "npz": tmp_path / "a.npz"}
     monkeypatch.setattr(
-        asking, "file_to_save", lambda _parent, _title, name, *_: (str(chosen[name.rsplit(".")[-1]]), "")
+        dialogs, "file_to_save", lambda _parent, _title, name, *_: (str(chosen[name.rsplit(".")[-1]]), "")
     )
     window.menus["picture"].trigger()
     assert chosen["png"].stat().st_size > 10_000
@@ -321,7 +321,7 @@ def test_a_saved_picture_is_said_and_has_no_older_sentence_in_it(window, tmp_pat
     window.session.dispatch(Show(Notice("warning", "An older sentence")))
     QApplication.processEvents()
     assert window.grab().toImage() != without
-    monkeypatch.setattr(asking, "file_to_save", lambda *_: (str(tmp_path / "mypic"), "PNG (*.png)"))
+    monkeypatch.setattr(dialogs, "file_to_save", lambda *_: (str(tmp_path / "mypic"), "PNG (*.png)"))
     window.menus["picture"].trigger()
     assert window.notice_bar.text == f"The picture is saved: {tmp_path / 'mypic.png'}."
     saved = QImage(str(tmp_path / "mypic.png"))
@@ -330,7 +330,7 @@ def test_a_saved_picture_is_said_and_has_no_older_sentence_in_it(window, tmp_pat
 
 @pytest.mark.parametrize(("typed", "file"), [("mypic", "mypic.jpg"), ("my.pic", "my.pic.jpg"), ("a.png", "a.png")])
 def test_a_picture_gets_the_ending_of_its_kind(window, tmp_path, monkeypatch, typed, file):
-    monkeypatch.setattr(asking, "file_to_save", lambda *_: (str(tmp_path / typed), "JPEG (*.jpg *.jpeg)"))
+    monkeypatch.setattr(dialogs, "file_to_save", lambda *_: (str(tmp_path / typed), "JPEG (*.jpg *.jpeg)"))
     window.menus["picture"].trigger()
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == [file]
     assert not QImage(str(tmp_path / file)).isNull()
@@ -339,7 +339,7 @@ def test_a_picture_gets_the_ending_of_its_kind(window, tmp_path, monkeypatch, ty
 def test_a_small_file_is_not_of_no_bytes(window, tmp_path, monkeypatch):
     window.session.dispatch(SetText("Tom"))
     settle(window)
-    monkeypatch.setattr(asking, "file_to_save", lambda *_: (str(tmp_path / "few"), "NumPy (*.npz)"))
+    monkeypatch.setattr(dialogs, "file_to_save", lambda *_: (str(tmp_path / "few"), "NumPy (*.npz)"))
     window.menus["weights"].trigger()
     wait_until((tmp_path / "few.npz").exists)
     settle(window)
@@ -355,14 +355,14 @@ def test_a_small_file_is_not_of_no_bytes(window, tmp_path, monkeypatch):
     ],
 )
 def test_an_ending_typed_wrongly_is_mended(window, tmp_path, monkeypatch, typed, kind, file):
-    monkeypatch.setattr(asking, "file_to_save", lambda *_: (str(tmp_path / typed), kind))
+    monkeypatch.setattr(dialogs, "file_to_save", lambda *_: (str(tmp_path / typed), kind))
     window.menus["weights"].trigger()
     wait_until((tmp_path / file).exists)
     settle(window)
     assert file in window.notice_bar.text
     before = (tmp_path / file).stat()
     leaves = iter([(str(tmp_path / typed), kind), ("", "")])
-    monkeypatch.setattr(asking, "file_to_save", lambda *_: next(leaves))
+    monkeypatch.setattr(dialogs, "file_to_save", lambda *_: next(leaves))
     with answering(pressing("Keep it")) as said:
         window.menus["weights"].trigger()
     settle(window)
@@ -374,7 +374,7 @@ def test_an_ending_typed_wrongly_is_mended(window, tmp_path, monkeypatch, typed,
 
 def test_saving_weights_is_cancelled_with_a_button_and_leaves_no_file(window, tmp_path, monkeypatch):
     path = tmp_path / "a.npz"
-    monkeypatch.setattr(asking, "file_to_save", lambda *_: (str(path), ""))
+    monkeypatch.setattr(dialogs, "file_to_save", lambda *_: (str(path), ""))
 
     def long_file(trace, path, should_stop, report, words):
         """As of a long text: it writes until it is called off."""
@@ -404,6 +404,6 @@ def test_saving_weights_is_cancelled_with_a_button_and_leaves_no_file(window, tm
 
 def test_a_picture_that_cannot_be_written_is_told(window, tmp_path, monkeypatch):
     path = tmp_path / "missing" / "a.png"
-    monkeypatch.setattr(asking, "file_to_save", lambda *_: (str(path), ""))
+    monkeypatch.setattr(dialogs, "file_to_save", lambda *_: (str(path), ""))
     window.menus["picture"].trigger()
     assert window.notice_bar.text.startswith(f"The picture could not be written to {path}: there is no such folder.")

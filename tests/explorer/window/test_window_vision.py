@@ -12,12 +12,12 @@ from PySide6.QtCore import QMimeData, QPointF, QSize, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtTest import QTest
 
-from attention_explorer.panels.head_map.panel import HeadMapPanel
-from attention_explorer.panels.mask_scale.panel import MaskScalePanel
+from attention_explorer.panels.head.panel import HeadMapPanel
+from attention_explorer.panels.masks.panel import MaskScalePanel
 from attention_explorer.panels.next_token.panel import NextTokenPanel
 from attention_explorer.panels.positions.panel import PositionsPanel
 from attention_explorer.session.intents import OpenCheckpoint, SelectKey, SetPicture, Show
-from attention_explorer.widgets import asking
+from attention_explorer.widgets import dialogs
 from attention_explorer.widgets.number_text import value_text
 from attention_explorer.window.window import MainWindow
 from attention_models.files.sample_pictures import SAMPLES
@@ -178,7 +178,7 @@ def test_what_was_squeezed_and_dropped_is_said(window, tmp_path):
 
 
 def test_a_file_is_opened(window, drawing, monkeypatch):
-    monkeypatch.setattr(asking, "file_to_open", lambda *_: str(drawing))
+    monkeypatch.setattr(dialogs, "file_to_open", lambda *_: str(drawing))
     QTest.mouseClick(window.input.picture.open_button, Qt.MouseButton.LeftButton)
     settle(window)
     assert window.session.state.ran.inputs.picture == str(drawing)

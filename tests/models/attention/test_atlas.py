@@ -8,9 +8,9 @@ import torch
 
 from attention_models.attention import pooling
 from attention_models.attention.atlas import IncrementalAtlas
-from attention_models.attention.blocks import BlockSize
+from attention_models.attention.incremental import BlockSize
+from attention_models.protocol.request import Cancelled
 from attention_models.protocol.values import Pooling
-from attention_models.protocol.work import Cancelled
 from tests.models.inputs import HEADS, make, random_inputs
 
 

@@ -24,18 +24,17 @@ from transformers.masking_utils import (
 )
 
 from attention_models import decode, open_checkpoint, run
-from attention_models.attention.blocks import BlockSize
-from attention_models.attention.hf_masks import mask_where_looked_at
-from attention_models.attention.masks import RowMask
+from attention_models.attention.incremental import BlockSize
+from attention_models.attention.masks import RowMask, mask_where_looked_at
 from attention_models.attention.tiles import HeadTiles
 from attention_models.forward.model import Model
 from attention_models.forward.trace import Trace
+from attention_models.length.batching import source_ids, translate
 from attention_models.protocol import values
 from attention_models.protocol.cell import CellRequest
 from attention_models.protocol.comparison import CompareRequest
 from attention_models.protocol.interventions import Intervention, Mask, Scale
 from attention_models.protocol.values import SiteRef, Tile
-from attention_models.quality.batching import source_ids, translate
 from attention_models.trust.check import compare_with_eager
 from attention_models.views import comparison, long_comparison
 from attention_models.views.cell import cell_view

@@ -11,10 +11,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from attention_models.attention import attention, masks
+from attention_models.attention import attention
+from attention_models.attention import masks as hf_masks
 from attention_models.attention import output as mixing
 from attention_models.attention.atlas import IncrementalAtlas
-from attention_models.attention.blocks import BlockSize
+from attention_models.attention.incremental import BlockSize
 from attention_models.attention.inputs import AttentionInputs, Part
 from attention_models.attention.masks import MaskFunction, Places, RowMask, held, places
 from attention_models.attention.pooling import pooled
@@ -85,9 +86,9 @@ def test_a_block_is_that_of_the_whole(mask: tuple[RowMask, Tensor], rows: Any) -
             assert torch.equal(found.expand_as(part), part)
 
 
-@pytest.mark.parametrize("block", [masks._BLOCK, BlockSize(70 * LENGTH)])
+@pytest.mark.parametrize("block", [hf_masks._BLOCK, BlockSize(70 * LENGTH)])
 def test_nothing_is_open_beyond_the_reach(where: Where, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(masks, "_BLOCK", block)
+    monkeypatch.setattr(hf_masks, "_BLOCK", block)
     made, cells = rule(where), whole(where)[0, 0].numpy()
     for start, stop in ((0, 1), (0, 64), (60, 70), (63, 64), (100, 180), (256, 300), (299, 300), (0, LENGTH)):
         rows = slice(start, stop)

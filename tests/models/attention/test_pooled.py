@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from attention_models.attention import attention, pooling
-from attention_models.attention.blocks import BlockSize
+from attention_models.attention.incremental import BlockSize
 from attention_models.attention.inputs import AttentionInputs, Part
 from attention_models.attention.rounding import bounds
 from tests.models.inputs import make, random_inputs

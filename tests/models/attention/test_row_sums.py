@@ -15,7 +15,7 @@ from torch.nn import functional
 from attention_models import open_checkpoint, run
 from attention_models.attention import attention, pooling
 from attention_models.attention.atlas import IncrementalAtlas
-from attention_models.attention.blocks import BlockSize
+from attention_models.attention.incremental import BlockSize
 from attention_models.attention.inputs import AttentionInputs, Part
 from attention_models.attention.row_sums import Row
 from tests.models import tiny

@@ -10,12 +10,12 @@ import pytest
 import torch
 
 from attention_models.attention import attention, tiles
-from attention_models.attention.blocks import BlockSize
+from attention_models.attention.incremental import BlockSize
 from attention_models.attention.inputs import AttentionInputs, Part
 from attention_models.attention.rounding import bounds
 from attention_models.attention.tiles import HeadTiles
+from attention_models.protocol.request import Cancelled
 from attention_models.protocol.values import TILE, Tile, top_level
-from attention_models.protocol.work import Cancelled
 from tests.models.inputs import LOWEST, make, random_inputs
 
 HEAD = 2

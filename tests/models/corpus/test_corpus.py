@@ -16,8 +16,8 @@ from attention_models.protocol.ablation import Ablation
 from attention_models.protocol.corpus import FARTHEST, MOST_HITS, POSITIONS, CorpusQuestion, CorpusRequest, CorpusView
 from attention_models.protocol.errors import InputError
 from attention_models.protocol.interventions import Mask, Positions, Scale
+from attention_models.protocol.request import Cancelled
 from attention_models.protocol.values import SiteRef
-from attention_models.protocol.work import Cancelled
 from tests.models import tiny
 from tests.models.asking import ask, failure_of, opened
 from tests.models.eager import attentions

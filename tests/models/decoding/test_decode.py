@@ -15,9 +15,9 @@ from attention_models import decode
 from attention_models.decoding.cached_run import CachedRun
 from attention_models.decoding.choosing import choose, end_ids
 from attention_models.forward.model import Model
-from attention_models.protocol.decoding_settings import MOST_SEED, DecodeSettings
+from attention_models.protocol.decoding import MOST_SEED, DecodeSettings
 from attention_models.protocol.errors import InputError
-from attention_models.protocol.work import Cancelled
+from attention_models.protocol.request import Cancelled
 from tests.models.sentences import ENGLISH, STORIES
 
 STEPS = 12

@@ -13,12 +13,17 @@ from attention_models.engine.engine import Engine
 from attention_models.forward.capture import Recorder, recording
 from attention_models.forward.model import Model
 from attention_models.protocol.ablation import Ablation
-from attention_models.protocol.decoding import DecodeRowsRequest, DecodeRowsView, DecodeStepRequest, DecodeStepView
-from attention_models.protocol.decoding_settings import DecodeSettings
+from attention_models.protocol.decoding import (
+    DecodeRowsRequest,
+    DecodeRowsView,
+    DecodeSettings,
+    DecodeStepRequest,
+    DecodeStepView,
+)
 from attention_models.protocol.errors import InputError
 from attention_models.protocol.interventions import Intervention, Mask, Positions, Scale
 from attention_models.protocol.request import Result
-from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import RunInputs
 from attention_models.protocol.values import SiteRef
 from tests.models.asking import ask, failure_of, opened
 

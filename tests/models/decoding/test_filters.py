@@ -18,7 +18,7 @@ from transformers.generation.logits_process import (
 )
 
 from attention_models.decoding.filters import apply, filters, stages
-from attention_models.protocol.decoding_settings import DecodeSettings, Strategy
+from attention_models.protocol.decoding import DecodeSettings, Strategy
 
 IDS = torch.tensor([[3, 7, 3, 7, 5, 3]])
 SINGLE: list[tuple[str, dict[str, Any], Any]] = [

@@ -8,13 +8,13 @@ import pytest
 import torch
 
 from attention_models import open_checkpoint, run
-from attention_models.decoding.next_token import write_into_input
+from attention_models.decoding.player import write_into_input
 from attention_models.forward.current_run import CurrentRun
 from attention_models.forward.model import Model
 from attention_models.forward.predictions import predict
 from attention_models.protocol.decoding import DecodeCandidate, DecodeStepView, into_input
 from attention_models.protocol.errors import InputError
-from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import RunInputs
 from tests.models import tiny
 from tests.models.tiny import TinyFolder
 

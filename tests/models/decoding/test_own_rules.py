@@ -14,9 +14,8 @@ from attention_models.decoding.decode import decode
 from attention_models.decoding.generation_config import NO_RULES, generation_config_processors
 from attention_models.forward.model import Model
 from attention_models.opening.open import open_checkpoint
-from attention_models.protocol.decoding import DecodeStepRequest, DecodeStepView
-from attention_models.protocol.decoding_settings import DecodeSettings
-from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.decoding import DecodeSettings, DecodeStepRequest, DecodeStepView
+from attention_models.protocol.running import RunInputs
 from tests.models import tiny
 from tests.models.asking import ask, opened
 from tests.models.sentences import ENGLISH

@@ -18,13 +18,13 @@ from attention_models.protocol.decoding import (
     DecodeRowsView,
     DecodeSamplesRequest,
     DecodeSamplesView,
+    DecodeSettings,
     DecodeStepRequest,
     DecodeStepView,
 )
-from attention_models.protocol.decoding_settings import DecodeSettings
 from attention_models.protocol.interventions import Mask
 from attention_models.protocol.loading import LoadRequest
-from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import RunInputs
 from attention_models.protocol.values import SiteRef
 from tests.models.asking import ask, failure_of, opened
 

@@ -14,18 +14,22 @@ import torch
 
 from attention_models import run
 from attention_models.decoding.cached_run import CachedRun
-from attention_models.decoding.continuation_run import ContinuationRun
 from attention_models.decoding.player import Player
+from attention_models.decoding.samples import ContinuationRun
 from attention_models.forward.model import Model
 from attention_models.forward.trace import Trace
 from attention_models.protocol.ablation import Ablation
-from attention_models.protocol.decoding import DecodeSamplesRequest, DecodeStepRequest, DecodeStepView, into_input
-from attention_models.protocol.decoding_settings import DecodeSettings
+from attention_models.protocol.decoding import (
+    DecodeSamplesRequest,
+    DecodeSettings,
+    DecodeStepRequest,
+    DecodeStepView,
+    into_input,
+)
 from attention_models.protocol.head import HeadRequest, HeadView
 from attention_models.protocol.interventions import Intervention, Mask, Positions, Scale
 from attention_models.protocol.prompt import plain_text
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.running import ForwardRequest, Ran, RunInputs
 from attention_models.protocol.values import SiteRef
 from tests.models import tiny
 from tests.models.asking import ask, never, opened

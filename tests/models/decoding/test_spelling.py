@@ -9,15 +9,15 @@ import pytest
 
 from attention_models import decode, open_checkpoint, run
 from attention_models.decoding.filling import Filling
-from attention_models.decoding.next_token import write_into_input
+from attention_models.decoding.player import write_into_input
 from attention_models.decoding.spelling import Spelled, at_the_end, in_place_of, in_target
 from attention_models.forward.current_run import CurrentRun
 from attention_models.forward.model import Model
 from attention_models.protocol.chat import Pair
 from attention_models.protocol.decoding import DecodeStepView, into_input
 from attention_models.protocol.errors import InputError
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.work import never
+from attention_models.protocol.request import never
+from attention_models.protocol.running import RunInputs
 from tests.models import tiny
 from tests.models.tiny import TinyFolder
 

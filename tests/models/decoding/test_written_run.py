@@ -14,7 +14,7 @@ from attention_models.decoding.written_run import run_written
 from attention_models.files.catalogue import folder_of
 from attention_models.forward.model import Model
 from attention_models.protocol.chat import Chat
-from attention_models.protocol.decoding_settings import DecodeSettings
+from attention_models.protocol.decoding import DecodeSettings
 from attention_models.protocol.interventions import Scale
 from tests.models.talking import save_talking
 

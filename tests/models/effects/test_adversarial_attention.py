@@ -10,16 +10,16 @@ import pytest
 import torch
 
 from attention_models import adversarial_attention, open_checkpoint, run
+from attention_models.effects import adversarial_attention as counterfactual
 from attention_models.effects import adversarial_attention as search
-from attention_models.effects import batched_runs, counterfactual
+from attention_models.effects import batched_runs
 from attention_models.forward.model import Model
 from attention_models.protocol.ablation import Ablation
-from attention_models.protocol.adversarial_attention import AdversarialAttentionRequest, AdversarialAttentionView, Rerun
+from attention_models.protocol.effects import AdversarialAttentionRequest, AdversarialAttentionView, Rerun
 from attention_models.protocol.errors import InputError
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest
+from attention_models.protocol.request import Cancelled
+from attention_models.protocol.running import ForwardRequest, RunInputs
 from attention_models.protocol.values import SiteRef
-from attention_models.protocol.work import Cancelled
 from tests.models import tiny
 from tests.models.asking import ask, failure_of, opened
 from tests.models.tiny import TinyModel

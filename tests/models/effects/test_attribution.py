@@ -12,13 +12,11 @@ import torch
 from attention_models import logit_attribution, open_checkpoint, run
 from attention_models.forward.model import Model
 from attention_models.protocol.ablation import Ablation
-from attention_models.protocol.attribution import AttributionRequest, AttributionView
-from attention_models.protocol.effects import Metric
+from attention_models.protocol.effects import AttributionRequest, AttributionView, Metric
 from attention_models.protocol.errors import InputError
 from attention_models.protocol.interventions import Intervention, Scale
 from attention_models.protocol.request import Failure
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest
+from attention_models.protocol.running import ForwardRequest, RunInputs
 from attention_models.protocol.values import SiteRef
 from tests.models import tiny
 from tests.models.asking import ask, opened

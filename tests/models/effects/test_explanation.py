@@ -12,13 +12,11 @@ from attention_models import explanations, open_checkpoint, run
 from attention_models.effects.rollout import mixed_with_identity, rollout
 from attention_models.forward.model import Model
 from attention_models.protocol.ablation import Ablation
-from attention_models.protocol.effects import Metric
+from attention_models.protocol.effects import ACCOUNTS, ExplanationRequest, ExplanationView, Metric
 from attention_models.protocol.errors import InputError
-from attention_models.protocol.explanation import ACCOUNTS, ExplanationRequest, ExplanationView
 from attention_models.protocol.interventions import Scale
 from attention_models.protocol.request import Failure
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest
+from attention_models.protocol.running import ForwardRequest, RunInputs
 from attention_models.protocol.values import SiteRef
 from tests.models import tiny
 from tests.models.asking import ask, opened

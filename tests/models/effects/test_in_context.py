@@ -9,10 +9,10 @@ import torch
 from attention_models import open_checkpoint, run, word_in_context
 from attention_models.forward.model import Model
 from attention_models.protocol.ablation import Ablation
+from attention_models.protocol.effects import InContextRequest, InContextView, place_of_word
 from attention_models.protocol.errors import InputError
-from attention_models.protocol.in_context import InContextRequest, InContextView, place_of_word
+from attention_models.protocol.request import Cancelled
 from attention_models.protocol.values import SiteRef
-from attention_models.protocol.work import Cancelled
 from tests.models import tiny
 from tests.models.asking import ask, failure_of, opened
 from tests.models.eager import hidden_states

@@ -10,9 +10,8 @@ import torch
 
 from attention_models import adopt, logit_lens, open_checkpoint, run
 from attention_models.forward.model import Model
-from attention_models.protocol.lens import LensRequest, LensView
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest
+from attention_models.protocol.effects import LensRequest, LensView
+from attention_models.protocol.running import ForwardRequest, RunInputs
 from tests.models import own_modules, tiny
 from tests.models.asking import ask, opened
 from tests.models.eager import target_for
@@ -122,7 +121,7 @@ def test_where_the_head_does_not_read_the_stream_it_is_said(checkpoint: str) -> 
 
 def test_it_is_called_off(story_gpt: Model) -> None:
     from attention_models.effects.lens import lens_view
-    from attention_models.protocol.work import Cancelled
+    from attention_models.protocol.request import Cancelled
 
     trace = run(story_gpt, STORY)
     with pytest.raises(Cancelled):

@@ -13,12 +13,10 @@ from attention_models.effects.batched_runs import BatchedRuns
 from attention_models.effects.patching import PatchSweep, aligned
 from attention_models.forward.model import Model
 from attention_models.protocol.batch import Batch
-from attention_models.protocol.effects import Metric
+from attention_models.protocol.effects import Metric, Patched, PatchRequest, PatchView
 from attention_models.protocol.errors import InputError
-from attention_models.protocol.patching import Patched, PatchRequest, PatchView
 from attention_models.protocol.request import Failure
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.running import ForwardRequest, Ran, RunInputs
 from attention_models.protocol.values import SiteRef
 from tests.models import tiny
 from tests.models.asking import ask, opened

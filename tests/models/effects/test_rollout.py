@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attention_models.effects.rollout import flow, mixed_with_identity, rank_correlation, rollout
-from attention_models.protocol.work import Cancelled
+from attention_models.protocol.request import Cancelled
 
 FIRST = np.array([[1.0, 0.0, 0.0], [0.6, 0.4, 0.0], [0.2, 0.3, 0.5]])
 SECOND = np.array([[1.0, 0.0, 0.0], [0.1, 0.9, 0.0], [0.7, 0.2, 0.1]])

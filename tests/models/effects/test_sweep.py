@@ -20,11 +20,9 @@ from attention_models.protocol.ablation import Ablation
 from attention_models.protocol.effects import EffectsRequest, EffectsView, Metric
 from attention_models.protocol.errors import InputError
 from attention_models.protocol.interventions import Scale
-from attention_models.protocol.request import Failure
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest
+from attention_models.protocol.request import Cancelled, Failure
+from attention_models.protocol.running import ForwardRequest, RunInputs
 from attention_models.protocol.values import SiteRef
-from attention_models.protocol.work import Cancelled
 from tests.models import tiny
 from tests.models.asking import ask, opened, silent
 from tests.models.eager import target_for

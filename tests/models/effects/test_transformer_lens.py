@@ -17,9 +17,7 @@ from attention_models.effects.metric import resolve
 from attention_models.effects.patching import PatchSweep
 from attention_models.effects.sweep import effects_of
 from attention_models.forward.model import Model
-from attention_models.protocol.attribution import AttributionRequest
-from attention_models.protocol.effects import Metric
-from attention_models.protocol.patching import Patched, PatchRequest
+from attention_models.protocol.effects import AttributionRequest, Metric, Patched, PatchRequest
 from attention_models.roles.copying import copying_scores
 from tests.models.effects.reference_model import AGAINST, HERE, TARGET, THERE, reference_model
 

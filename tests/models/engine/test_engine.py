@@ -21,16 +21,13 @@ from attention_models.forward.model import Model
 from attention_models.opening.open import open_checkpoint
 from attention_models.protocol.atlas import AtlasRequest, AtlasView
 from attention_models.protocol.decoding import DecodeStepView, into_input
-from attention_models.protocol.describing import DescribeRequest
 from attention_models.protocol.head import HeadRequest, HeadView
-from attention_models.protocol.loading import Loaded, LoadRequest
+from attention_models.protocol.loading import DescribeRequest, Loaded, LoadRequest
 from attention_models.protocol.prediction import PredictionRequest, PredictionView
-from attention_models.protocol.request import Failure, Request
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest
+from attention_models.protocol.request import Cancelled, Failure, Request
+from attention_models.protocol.running import ForwardRequest, RunInputs
 from attention_models.protocol.trust import TrustReport, TrustRequest
 from attention_models.protocol.values import Placement, SiteRef
-from attention_models.protocol.work import Cancelled
 from tests.models import tiny
 from tests.models.asking import SITE, ask, failure_of, forward, never, opened, still_holds
 from tests.models.tiny import TinyFolder

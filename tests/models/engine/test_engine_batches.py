@@ -17,14 +17,12 @@ from attention_models.opening.open import open_checkpoint
 from attention_models.protocol.atlas import AtlasRequest, AtlasView
 from attention_models.protocol.batch import Batch
 from attention_models.protocol.chat import Pair
-from attention_models.protocol.classes import ClassesRequest, ClassesView
 from attention_models.protocol.decoding import DecodeStepView, into_input
 from attention_models.protocol.head import HeadRequest, HeadView
 from attention_models.protocol.interventions import Intervention, Scale
-from attention_models.protocol.prediction import PredictionRequest, PredictionView
+from attention_models.protocol.prediction import ClassesRequest, ClassesView, PredictionRequest, PredictionView
 from attention_models.protocol.request import Failure
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.running import ForwardRequest, Ran, RunInputs
 from attention_models.protocol.trust import TrustReport, TrustRequest
 from attention_models.protocol.values import SiteRef
 from tests.models import tiny

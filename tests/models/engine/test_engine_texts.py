@@ -8,8 +8,7 @@ from attention_models.engine.engine import Engine
 from attention_models.forward.model import Model
 from attention_models.protocol.decoding import into_input
 from attention_models.protocol.request import Failure
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest
+from attention_models.protocol.running import ForwardRequest, RunInputs
 from tests.models import tiny
 from tests.models.asking import ask, failure_of, forward, still_holds
 

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from attention_models.engine.engine import Engine
-from attention_models.protocol.request import Failure
+from attention_models.protocol.request import Cancelled, Failure
 from attention_models.protocol.values import SiteRef
 from attention_models.protocol.variance import VarianceRequest, VarianceView
-from attention_models.protocol.work import Cancelled
 from attention_models.views.variance import measure
 from tests.models.asking import ask, failure_of, forward, opened
 

@@ -11,7 +11,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from attention_models import adopt, decode, open_checkpoint, run
 from attention_models.attention import attention, masks, pooling, tiles
 from attention_models.attention import output as mixing
-from attention_models.attention.blocks import BlockSize
+from attention_models.attention.incremental import BlockSize
 from attention_models.effects import batched_runs
 from attention_models.engine.engine import Engine
 from attention_models.forward import logits
@@ -19,7 +19,7 @@ from attention_models.forward.recurrent_model import RecurrentModel
 from attention_models.protocol import values
 from attention_models.protocol.loading import Loaded, LoadRequest
 from attention_models.protocol.values import Placement
-from attention_models.trust.recurrent_formulas import compare_with_formulas
+from attention_models.trust.report import compare_with_formulas
 from attention_models.views import long_comparison
 from attention_models.views.recurrent_views import score_of
 from tests.models.asking import ask

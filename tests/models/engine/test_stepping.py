@@ -16,15 +16,12 @@ from attention_models.engine.engine import Engine
 from attention_models.files.training_steps import snapshot_path
 from attention_models.protocol.head import HeadRequest, HeadView
 from attention_models.protocol.interventions import Scale
-from attention_models.protocol.loading import Loaded, LoadRequest
-from attention_models.protocol.request import Failure
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest, Ran
-from attention_models.protocol.stepping import Stepped, StepRequest
+from attention_models.protocol.loading import Loaded, LoadRequest, Stepped, StepRequest
+from attention_models.protocol.request import Cancelled, Failure, never
+from attention_models.protocol.running import ForwardRequest, Ran, RunInputs
 from attention_models.protocol.trust import TrustReport, TrustRequest
 from attention_models.protocol.two_runs import OtherRun, TwoRunsRequest
 from attention_models.protocol.values import Placement, SiteRef
-from attention_models.protocol.work import Cancelled, never
 from tests.models.training_folders import trained
 
 CPU = Placement("cpu")

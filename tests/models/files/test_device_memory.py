@@ -17,8 +17,7 @@ from attention_models.protocol.head import HeadRequest
 from attention_models.protocol.interventions import Scale
 from attention_models.protocol.loading import DevicesRequest, DevicesView, Loaded, LoadRequest
 from attention_models.protocol.request import Failure, Request, Result
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.running import ForwardRequest, Ran, RunInputs
 from attention_models.protocol.values import AUTO, BEST, Placement, SiteRef
 from tests import pretend_device
 from tests.models import tiny

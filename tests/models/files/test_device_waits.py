@@ -16,13 +16,12 @@ from attention_models.forward.capture import IMPLEMENTATION
 from attention_models.protocol import values
 from attention_models.protocol.atlas import AtlasRequest
 from attention_models.protocol.cell import CellRequest
-from attention_models.protocol.decoding import DecodeSamplesRequest, DecodeStepRequest
-from attention_models.protocol.decoding_settings import DecodeSettings
+from attention_models.protocol.decoding import DecodeSamplesRequest, DecodeSettings, DecodeStepRequest
 from attention_models.protocol.head import HeadRequest, RowRequest, TilesRequest
 from attention_models.protocol.interventions import Intervention, Mask, Scale
 from attention_models.protocol.prediction import PredictionRequest
 from attention_models.protocol.request import Failure, Request
-from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import RunInputs
 from attention_models.protocol.values import Placement, SiteRef, Tile
 from attention_models.views.alignment import likelihoods
 from tests import pretend_device

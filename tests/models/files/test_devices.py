@@ -27,16 +27,13 @@ from attention_models.protocol.decoding import into_input
 from attention_models.protocol.errors import CheckpointError
 from attention_models.protocol.head import HeadRequest
 from attention_models.protocol.loading import DevicesRequest, DevicesView, Loaded, LoadRequest
-from attention_models.protocol.order import ShuffleRequest
-from attention_models.protocol.positions import PositionsRequest
+from attention_models.protocol.positions import PositionsRequest, ShuffleRequest
 from attention_models.protocol.prediction import PredictionRequest, PredictionView
-from attention_models.protocol.request import Failure
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.request import Failure, ShouldStop
+from attention_models.protocol.running import ForwardRequest, Ran, RunInputs
 from attention_models.protocol.trust import TrustReport, TrustRequest
 from attention_models.protocol.values import BEST, UNIT_ROUNDOFFS, Placement, SiteRef
 from attention_models.protocol.variance import VarianceRequest
-from attention_models.protocol.work import ShouldStop
 from tests.models import tiny
 from tests.models.asking import ask, failure_of
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from attention_models.files.fingerprint import cheap_fingerprint, difference, fingerprint, shown_hash
-from attention_models.protocol.work import Cancelled
+from attention_models.protocol.request import Cancelled
 
 
 @pytest.fixture

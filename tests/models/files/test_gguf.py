@@ -16,10 +16,10 @@ import torch
 from attention_models import open_checkpoint, run
 from attention_models.files import gguf as gguf_files
 from attention_models.files.gguf import read_gguf
-from attention_models.opening import inspect_gguf
+from attention_models.opening import inspect_checkpoint
 from attention_models.opening.describe import description_of
-from attention_models.protocol.describing import DescribeRequest
 from attention_models.protocol.errors import CheckpointError
+from attention_models.protocol.loading import DescribeRequest
 from attention_models.protocol.values import StackInfo
 from tests.hostile.gguf_files import array, text, with_settings
 from tests.models.gguf_maker import gguf_of
@@ -252,7 +252,7 @@ def test_texts_that_no_vocabulary_of_the_weights_has_are_never_parsed(
         )
 
     path = with_settings(texts, 8)(folder)
-    monkeypatch.setattr(inspect_gguf, "AutoConfig", None)
+    monkeypatch.setattr(inspect_checkpoint, "AutoConfig", None)
     refused(
         path, "tiny.gguf: its header is wrong: it has 8,", "bytes, and its weights are 30 tensors", "Fetch it again"
     )

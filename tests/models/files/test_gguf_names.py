@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from attention_models.files.gguf_names import bits_of, is_named_gguf, is_part, suggested
+from attention_models.files.gguf import bits_of, is_named_gguf, is_part, suggested
 
 
 @pytest.mark.parametrize(

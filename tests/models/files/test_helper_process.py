@@ -14,7 +14,7 @@ import pytest
 
 from attention_models.files import helper_work
 from attention_models.files.helper_process import Ended, HelperProcess, Limits
-from attention_models.protocol.work import Cancelled
+from attention_models.protocol.request import Cancelled
 
 LIMITS = Limits(processor_seconds=0.3, seconds=60, memory=200 << 20)
 PATIENT = Limits(processor_seconds=600, seconds=600, memory=1 << 40)

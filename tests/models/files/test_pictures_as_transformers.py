@@ -19,10 +19,9 @@ from attention_models.files import pictures
 from attention_models.files.pictures import ReadPicture, read_picture
 from attention_models.forward.vision import VisionModel
 from attention_models.protocol.loading import LoadRequest
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.running import ForwardRequest, Ran, RunInputs
 from attention_models.protocol.trust import TrustReport, TrustRequest
-from attention_models.trust.pictures import picture_difference
+from attention_models.trust.report import picture_difference
 from tests.models import tiny_vision
 from tests.models.asking import never, silent
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from attention_models.files.text_lines import MOST_BYTES, lines_of, read_lines
+from attention_models.files.text_stream import MOST_BYTES, lines_of, read_lines
 from attention_models.protocol.batch import MOST_TEXTS
 from attention_models.protocol.errors import ExplorerError
 

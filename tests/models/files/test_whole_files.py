@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 from attention_models import open_checkpoint, run
-from attention_models.files.regular_files import open_regular
-from attention_models.files.whole_files import UNFINISHED, not_written, replacing, write_whole
+from attention_models.files.safe_files import UNFINISHED, not_written, open_regular, replacing, write_whole
 from attention_models.protocol.errors import ExplorerError
 from attention_models.views.export import save_weights
 from tests.real_disks import Disk
@@ -113,7 +112,7 @@ def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
 WRITER = """
 import sys
 from pathlib import Path
-from attention_models.files.whole_files import write_whole
+from attention_models.files.safe_files import write_whole
 path, letter = Path(sys.argv[1]), sys.argv[2].encode()
 for _ in range(100):
     write_whole(path, letter * 300_000)
@@ -199,7 +198,7 @@ def test_weights_where_nothing_can_be_written(small_disk: Disk) -> None:
 HOLDS = """
 import sys
 from pathlib import Path
-from attention_models.files.whole_files import replacing
+from attention_models.files.safe_files import replacing
 with replacing(Path(sys.argv[1])) as part:
     part.write_bytes(b"half of")
     print(part, flush=True)

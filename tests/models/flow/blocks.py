@@ -19,8 +19,8 @@ from attention_models.protocol.flow import (
     SumBox,
 )
 from attention_models.protocol.interventions import Intervention
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.work import never
+from attention_models.protocol.request import never
+from attention_models.protocol.running import RunInputs
 from tests.models import tiny
 from tests.models.eager import target_for
 

@@ -27,7 +27,7 @@ from attention_models.protocol.flow import (
     ProjectionBox,
     SumBox,
 )
-from attention_models.protocol.work import never
+from attention_models.protocol.request import never
 from tests.models import tiny, tiny_vision
 from tests.models.flow.blocks import context_of, request
 

@@ -13,7 +13,7 @@ from attention_models.flow.model import Watched, watch
 from attention_models.forward.model import Model
 from attention_models.protocol.batch import Batch
 from attention_models.protocol.flow import BlockFlow
-from attention_models.protocol.work import Cancelled, never
+from attention_models.protocol.request import Cancelled, never
 from tests.models import tiny
 from tests.models.eager import target_for
 from tests.models.flow.families import FAMILIES, Blocks

@@ -27,9 +27,9 @@ from attention_models.protocol.flow import (
     ProjectionBox,
 )
 from attention_models.protocol.interventions import Intervention, Mask, Positions, Scale
-from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.request import Cancelled, never
+from attention_models.protocol.running import RunInputs
 from attention_models.protocol.values import SiteRef
-from attention_models.protocol.work import Cancelled, never
 from attention_models.views.cell import cell_view
 from attention_models.views.residual import logit_direction
 from tests.models import own_modules, tiny

@@ -16,7 +16,7 @@ import torch
 from attention_models import open_checkpoint, run
 from attention_models.forward.model import Model
 from attention_models.protocol.interventions import Intervention, Mask
-from attention_models.protocol.work import Cancelled
+from attention_models.protocol.request import Cancelled
 
 TEXT = "Tom and Anna went to the park. Anna gave the ball to"
 EDITS: dict[str, tuple[Intervention, ...]] = {"as it is": (), "window of 4": (Mask("window", window=4),)}

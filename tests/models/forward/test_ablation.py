@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from attention_models import open_checkpoint, run
 from attention_models.decoding.cached_run import CachedRun, start_run
-from attention_models.forward.mean_texts import mean_inputs, mean_sentences
+from attention_models.forward.ablation import mean_inputs, mean_sentences
 from attention_models.forward.model import Model
 from attention_models.protocol.ablation import Ablation, Fill
 from attention_models.protocol.errors import InputError

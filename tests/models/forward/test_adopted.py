@@ -24,12 +24,10 @@ from attention_models.protocol.errors import CheckpointError, InputError
 from attention_models.protocol.head import HeadRequest
 from attention_models.protocol.interventions import Mask, Scale
 from attention_models.protocol.loading import Loaded, LoadRequest
-from attention_models.protocol.order import ShuffleRequest
-from attention_models.protocol.positions import PositionsRequest, PositionsView
+from attention_models.protocol.positions import PositionsRequest, PositionsView, ShuffleRequest
 from attention_models.protocol.prediction import PredictionRequest
 from attention_models.protocol.request import Failure
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.running import ForwardRequest, Ran, RunInputs
 from attention_models.protocol.trust import TrustReport, TrustRequest
 from attention_models.protocol.values import Placement, SiteRef, site_tokens
 from attention_models.trust import layers as trust_layers

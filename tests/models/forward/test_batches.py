@@ -22,7 +22,7 @@ from attention_models.protocol.errors import InputError
 from attention_models.protocol.interventions import Intervention
 from attention_models.protocol.values import Token, site_tokens
 from attention_models.trust.check import compare_with_alone, compare_with_eager
-from attention_models.trust.inputs import report_on_input
+from attention_models.trust.report import report_on_input
 from attention_models.views.comparison import loss
 from tests.models import tiny
 from tests.models.eager import logits_of
@@ -395,10 +395,10 @@ def test_strip_holds_in_half_precision(tiny_folder: TinyFolder, kind: str, side:
 @pytest.mark.parametrize("side", SIDES)
 def test_a_long_batch_holds_no_mask_and_equals_eager(story_gpt: Model, side: PaddingSide, monkeypatch: Any) -> None:
     """As beyond 1,024 tokens, where masks are evaluated where they are needed, at a hundredth of the length."""
-    from attention_models.attention import edits, hf_masks, masks
+    from attention_models.attention import edits, masks
     from attention_models.protocol import values
 
-    for module in (values, hf_masks, edits, masks):
+    for module in (values, edits, masks):
         if hasattr(module, "is_long"):
             monkeypatch.setattr(module, "is_long", lambda queries, keys: queries * keys > 16)
     traces = run(story_gpt, TEXTS, padding=side)

@@ -16,8 +16,8 @@ from attention_models.attention.inputs import AttentionInputs
 from attention_models.forward.capture import Recorder, active
 from attention_models.forward.model import Model
 from attention_models.protocol.errors import InputError
+from attention_models.protocol.request import Cancelled
 from attention_models.protocol.values import SiteRef
-from attention_models.protocol.work import Cancelled
 from tests.models import tiny
 from tests.models.eager import TARGET, assert_same_as_eager
 from tests.models.tiny import TinyModel

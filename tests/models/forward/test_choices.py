@@ -15,7 +15,7 @@ from attention_models import Mask, adopt, open_checkpoint, run
 from attention_models.forward.batches import encode_batch
 from attention_models.forward.classes import classes_at, labels_of
 from attention_models.forward.model import Model
-from attention_models.opening.capabilities import capabilities
+from attention_models.opening.describe import capabilities
 from attention_models.protocol.batch import Batch
 from attention_models.protocol.cell import CellRequest
 from attention_models.trust.check import compare_with_eager

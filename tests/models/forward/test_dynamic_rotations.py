@@ -13,7 +13,7 @@ import transformers
 from attention_models import open_checkpoint, run
 from attention_models.decoding.cached_run import CachedRun
 from attention_models.forward.model import Model
-from attention_models.forward.rotary import frequencies
+from attention_models.forward.position_schemes import frequencies
 from tests.models import tiny
 
 IDS = [5 + 7 * i % 90 for i in range(60)]

@@ -12,8 +12,7 @@ from attention_models.protocol.errors import NotFiniteError
 from attention_models.protocol.interventions import Scale
 from attention_models.protocol.loading import LoadRequest
 from attention_models.protocol.request import Failure
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest
+from attention_models.protocol.running import ForwardRequest, RunInputs
 from attention_models.protocol.values import SiteRef
 from tests.models.asking import never, silent
 

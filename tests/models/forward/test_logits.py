@@ -17,7 +17,7 @@ from attention_models.forward import logits
 from attention_models.forward.model import Model
 from attention_models.forward.predictions import predict
 from attention_models.forward.trace import Trace
-from attention_models.protocol.order import ShuffleRequest, ShuffleView
+from attention_models.protocol.positions import ShuffleRequest, ShuffleView
 from attention_models.views.comparison import loss
 from tests.models import tiny
 from tests.models.asking import ask, forward, opened

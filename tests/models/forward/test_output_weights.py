@@ -16,18 +16,16 @@ from attention_models.decoding.player import Player
 from attention_models.engine.engine import Engine
 from attention_models.files.memory import KEPT_BYTES, most_tokens
 from attention_models.forward.model import Model
-from attention_models.opening.capabilities import capabilities
+from attention_models.opening.describe import capabilities
 from attention_models.opening.open import describe
 from attention_models.protocol.cell import CellRequest
-from attention_models.protocol.decoding import DecodeRowsRequest, DecodeStepRequest
-from attention_models.protocol.decoding_settings import DecodeSettings
+from attention_models.protocol.decoding import DecodeRowsRequest, DecodeSettings, DecodeStepRequest
 from attention_models.protocol.errors import CheckpointError, InputError
 from attention_models.protocol.interventions import Intervention, Mask, Positions, Scale
 from attention_models.protocol.loading import Loaded, LoadRequest
-from attention_models.protocol.order import ShuffleRequest, ShuffleView
+from attention_models.protocol.positions import ShuffleRequest, ShuffleView
 from attention_models.protocol.request import Failure
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.running import ForwardRequest, Ran, RunInputs
 from attention_models.protocol.values import SiteRef, StackInfo
 from attention_models.protocol.variance import VarianceRequest, VarianceView
 from attention_models.trust.check import compare_with_eager

@@ -17,7 +17,7 @@ from attention_models import Mask, adopt, open_checkpoint, run
 from attention_models.forward.classes import best_of_tokens, classes_at, said_of_pair
 from attention_models.forward.model import Model
 from attention_models.forward.predictions import predict
-from attention_models.opening.capabilities import capabilities
+from attention_models.opening.describe import capabilities
 from attention_models.trust.check import compare_with_eager
 from tests.models import tiny
 from tests.models.tiny import TinyFolder, TinyModel

@@ -14,12 +14,11 @@ from transformers import BertConfig, BertForMaskedLM
 from attention_models import Pair, adopt, decode, load_weights, open_checkpoint, run, save_weights
 from attention_models.forward.model import Model
 from attention_models.forward.trace import Trace
-from attention_models.opening.capabilities import capabilities
+from attention_models.opening.describe import capabilities
 from attention_models.protocol.errors import InputError
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.running import ForwardRequest, Ran, RunInputs
 from attention_models.protocol.trust import TrustReport, TrustRequest
-from attention_models.trust.inputs import report_on_input
+from attention_models.trust.report import report_on_input
 from tests.models import tiny
 from tests.models.asking import ask, opened
 from tests.models.eager import TARGET, attentions

@@ -9,7 +9,7 @@ import pytest
 import transformers
 from PIL import Image
 
-from attention_models.forward.picture_fit import fitted
+from attention_models.forward.vision import fitted
 
 SQUARE = {"height": 24, "width": 24}
 PROCESSORS = {

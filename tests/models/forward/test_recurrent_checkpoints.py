@@ -21,15 +21,15 @@ from attention_models.protocol.cell import CellRequest, CellView
 from attention_models.protocol.errors import CheckpointError, InputError
 from attention_models.protocol.head import HeadRequest, HeadView
 from attention_models.protocol.interventions import Scale
-from attention_models.protocol.order import ShuffleRequest, ShuffleView
+from attention_models.protocol.positions import ShuffleRequest, ShuffleView
 from attention_models.protocol.recurrent_states import RecurrentRequest, RecurrentView
-from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import RunInputs
 from attention_models.protocol.trust import TrustReport, TrustRequest
 from attention_models.protocol.values import SiteRef
 from attention_models.protocol.variance import VarianceRequest, VarianceView
 from attention_models.textbook.config import RecurrentConfig
 from attention_models.textbook.recurrent import RecurrentSeq2Seq
-from attention_models.trust.recurrent_formulas import compare_with_formulas
+from attention_models.trust.report import compare_with_formulas
 from tests.models.asking import ask, failure_of, forward, opened
 
 DATES = ("dates-bahdanau", "dates-luong", "dates-bottleneck")

@@ -14,7 +14,7 @@ from attention_models import run
 from attention_models.decoding.spelling import in_target
 from attention_models.forward.model import Model
 from attention_models.protocol.errors import CheckpointError
-from attention_models.trust.inputs import report_on_input
+from attention_models.trust.report import report_on_input
 from tests.models import tiny
 from tests.models.eager import attentions
 from tests.models.translators import SOURCE, TARGET, made, opened

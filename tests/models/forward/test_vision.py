@@ -25,12 +25,10 @@ from attention_models.protocol.decoding import into_input
 from attention_models.protocol.errors import CheckpointError, InputError
 from attention_models.protocol.interventions import Mask, Scale
 from attention_models.protocol.loading import Loaded, LoadRequest
-from attention_models.protocol.order import ShuffleRequest
-from attention_models.protocol.positions import PositionsRequest
+from attention_models.protocol.positions import PositionsRequest, ShuffleRequest
 from attention_models.protocol.prediction import PredictionRequest, PredictionView
 from attention_models.protocol.request import Failure, Request, Result
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.running import ForwardRequest, Ran, RunInputs
 from attention_models.protocol.trust import TrustReport, TrustRequest
 from attention_models.protocol.values import SiteRef
 from attention_models.protocol.variance import VarianceRequest, VarianceView

@@ -14,8 +14,7 @@ from attention_models import open_checkpoint
 from attention_models.files.names import parse
 from attention_models.hub.engine import HubEngine
 from attention_models.protocol.hub import FetchRequest, HubFetched, HubListing, LookUpRequest
-from attention_models.protocol.request import Failure, Request, Result
-from attention_models.protocol.work import ShouldStop
+from attention_models.protocol.request import Failure, Request, Result, ShouldStop
 from tests.models import hub_server
 from tests.models.asking import never, silent
 from tests.models.gguf_maker import gguf_of

@@ -14,11 +14,10 @@ from attention_models.files.catalogue import folder_of
 from attention_models.files.names import parse
 from attention_models.hub.engine import HubEngine
 from attention_models.opening.describe import description_of
-from attention_models.protocol.describing import Described, DescribeRequest
 from attention_models.protocol.errors import CheckpointError
 from attention_models.protocol.hub import FetchRequest, HubFetched, HubListing, LookUpRequest
-from attention_models.protocol.request import Failure, Request, Result
-from attention_models.protocol.work import Cancelled
+from attention_models.protocol.loading import Described, DescribeRequest
+from attention_models.protocol.request import Cancelled, Failure, Request, Result
 from tests.models import hub_server
 from tests.models.asking import never, silent
 from tests.models.gguf_maker import gguf_of

@@ -23,12 +23,11 @@ from transformers import GPT2Config, GPT2LMHeadModel
 from attention_models import open_checkpoint, run
 from attention_models.files import hub_cache
 from attention_models.files.names import parse
-from attention_models.hub import incoming
+from attention_models.hub import transfer
 from attention_models.hub.engine import HubEngine
 from attention_models.opening.trial import TrialRequest, judge
 from attention_models.protocol.hub import FetchRequest, HubFetched, HubListing, LookUpRequest
-from attention_models.protocol.request import Failure, Request, Result
-from attention_models.protocol.work import Cancelled
+from attention_models.protocol.request import Cancelled, Failure, Request, Result
 from tests.models import hub_server, lora
 from tests.models.asking import never, silent
 from tests.models.hub_server import COMMIT, REPOSITORY, Handler, Hub
@@ -616,7 +615,7 @@ def trickling(handler: Handler, path: str) -> bool:
 def test_an_answer_that_trickles_is_not_waited_for(
     engine: HubEngine, hub: Hub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(incoming, "PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr(transfer, "PATIENCE_SECONDS", 0.5)
     hub.instead = trickling
     refused(engine, LookUpRequest(text=REPOSITORY), "does not answer", "try again")
 

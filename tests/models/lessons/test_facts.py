@@ -16,13 +16,12 @@ from attention_models.effects.lens import lens_view
 from attention_models.engine.engine import Engine
 from attention_models.forward.run import run
 from attention_models.lessons import effect_facts, reading
-from attention_models.protocol.adversarial_attention import AdversarialAttentionRequest, AdversarialAttentionView
+from attention_models.protocol.effects import AdversarialAttentionRequest, AdversarialAttentionView
 from attention_models.protocol.facts import KINDS, Fact, FactsRequest, FactsView
 from attention_models.protocol.interventions import Mask
 from attention_models.protocol.named_tokens import Named
 from attention_models.protocol.request import Failure
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.running import ForwardRequest, Ran, RunInputs
 from attention_models.protocol.values import SiteRef
 from tests.models import tiny
 from tests.models.asking import ask, forward, opened

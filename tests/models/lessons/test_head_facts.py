@@ -12,8 +12,7 @@ from attention_models import open_checkpoint
 from attention_models.engine.engine import Engine
 from attention_models.protocol.facts import Fact, FactsRequest, FactsView, places_in, spans
 from attention_models.protocol.interventions import Intervention, Mask
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.running import ForwardRequest, Ran, RunInputs
 from attention_models.protocol.values import SiteRef
 from attention_models.roles.probe import our_probe
 from tests.models import tiny

@@ -9,8 +9,7 @@ import pytest
 
 from attention_models.engine.engine import Engine
 from attention_models.protocol.loading import Loaded, LoadRequest
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.running import ForwardRequest, Ran, RunInputs
 from tests.models.asking import never, silent
 from tests.models.opening.damage import NAME
 from tests.models.tiny import TinyFolder

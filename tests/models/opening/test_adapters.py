@@ -21,13 +21,12 @@ from attention_models.engine.engine import Engine
 from attention_models.files import adapter_files
 from attention_models.forward.adapter import MergedAdapter
 from attention_models.forward.model import Model
-from attention_models.opening.capabilities import capabilities
+from attention_models.opening.describe import capabilities
 from attention_models.opening.open import describe
 from attention_models.protocol.errors import CheckpointError
 from attention_models.protocol.interventions import check, is_neutral, same_slot
 from attention_models.protocol.loading import LoadRequest
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.running import ForwardRequest, Ran, RunInputs
 from attention_models.protocol.trust import TrustReport, TrustRequest
 from attention_models.protocol.values import AdapterInfo
 from attention_models.trust.check import compare_with_eager

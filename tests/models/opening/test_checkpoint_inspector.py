@@ -16,8 +16,7 @@ from attention_models import open_checkpoint
 from attention_models.engine.engine import Engine
 from attention_models.files.weight_files import read_headers
 from attention_models.opening.trial_process import verdict_on
-from attention_models.protocol.describing import Described, DescribeRequest
-from attention_models.protocol.loading import Loaded, LoadRequest
+from attention_models.protocol.loading import Described, DescribeRequest, Loaded, LoadRequest
 from tests.models.asking import ask, failure_of
 from tests.models.opening.damage import change_config
 from tests.models.tiny import TinyFolder

@@ -17,11 +17,9 @@ from attention_models.files.catalogue import SHIPPED
 from attention_models.files.memory import in_bytes, text_bytes, weight_bytes
 from attention_models.forward.model import Model
 from attention_models.opening import open as checkpoints
-from attention_models.opening.capabilities import capabilities
-from attention_models.opening.describe import description_of
-from attention_models.protocol.describing import Described, DescribeRequest
+from attention_models.opening.describe import capabilities, description_of
 from attention_models.protocol.errors import CheckpointError
-from attention_models.protocol.loading import LoadRequest
+from attention_models.protocol.loading import Described, DescribeRequest, LoadRequest
 from attention_models.protocol.values import Placement
 from tests.models import tiny_vision
 from tests.models.asking import ask, failure_of

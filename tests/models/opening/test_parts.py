@@ -12,7 +12,7 @@ import transformers
 from safetensors.torch import load_file
 
 from attention_models import open_checkpoint, run
-from attention_models.files.text_parts import whole_of
+from attention_models.files.names import whole_of
 from attention_models.opening import inspection
 from attention_models.protocol.errors import CheckpointError, ExplorerError
 from attention_models.training.finetuning import check_trainable

@@ -15,8 +15,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from attention_models import open_checkpoint, run
-from attention_models.files.content_hash import content_hash
-from attention_models.files.fingerprint import fingerprint
+from attention_models.files.fingerprint import content_hash, fingerprint
 from attention_models.files.training_steps import snapshot_path, step_of, steps_in
 from attention_models.opening.open import describe
 from attention_models.opening.trial import TrialRequest

@@ -32,14 +32,11 @@ from attention_models.opening.building import called_off_by
 from attention_models.opening.checkpoint_inspector import CheckpointInspector
 from attention_models.opening.open import open_examined
 from attention_models.opening.trial import TrialRequest, judge
-from attention_models.opening.trial_helper import start_for
-from attention_models.opening.trial_process import verdict_on
-from attention_models.protocol.describing import Described, DescribeRequest
+from attention_models.opening.trial_process import start_for, verdict_on
 from attention_models.protocol.errors import CheckpointError
-from attention_models.protocol.loading import Loaded, LoadRequest
-from attention_models.protocol.request import Request, Result
+from attention_models.protocol.loading import Described, DescribeRequest, Loaded, LoadRequest
+from attention_models.protocol.request import Cancelled, Request, Result
 from attention_models.protocol.values import DEFAULT_PLACEMENT
-from attention_models.protocol.work import Cancelled
 from tests.models.asking import ask, failure_of
 from tests.models.gguf_maker import gguf_of
 from tests.models.opening.damage import change_config

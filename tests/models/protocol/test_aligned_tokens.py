@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attention_models.protocol.aligned_tokens import AlignedAxis, AlignedPlace
+from attention_models.protocol.two_runs import AlignedAxis, AlignedPlace
 
 # A: Tom gave it    B: Tom gave ##d all it up    the second token of A is two of B, "all" and "up" are B's alone
 AXIS = AlignedAxis(

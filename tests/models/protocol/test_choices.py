@@ -8,11 +8,9 @@ import pytest
 
 from attention_models import open_checkpoint, patch, run, which_heads
 from attention_models.forward.model import Model
-from attention_models.protocol.adversarial_attention import AdversarialAttentionRequest
-from attention_models.protocol.effects import Metric
+from attention_models.protocol.effects import AdversarialAttentionRequest, Metric, PatchRequest
 from attention_models.protocol.errors import CheckpointError, InputError
 from attention_models.protocol.interventions import Scale
-from attention_models.protocol.patching import PatchRequest
 from attention_models.protocol.values import SiteRef
 
 

@@ -17,13 +17,13 @@ from attention_models.engine.engine import Engine
 from attention_models.files.adapter_files import TENSORS
 from attention_models.files.own_cache import cache_folder
 from attention_models.protocol.errors import InputError
+from attention_models.protocol.request import Cancelled
 from attention_models.protocol.roles import PATTERNS, RELATIONS, ROLES, HeadQuestion, RolesRequest, RolesView
 from attention_models.protocol.values import SiteRef
 from attention_models.protocol.word_spans import Words
-from attention_models.protocol.work import Cancelled
 from attention_models.roles import finding
 from attention_models.roles.copying import copying_score, value_weights
-from attention_models.roles.distances import offset_of, offsets
+from attention_models.roles.counting import offset_of, offsets
 from attention_models.roles.probe import Edge, Probe, ProbeText, our_probe
 from attention_models.roles.roles_export import save_roles
 from attention_models.textbook.tasks import date_pairs

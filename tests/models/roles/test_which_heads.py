@@ -8,7 +8,7 @@ import torch
 
 from attention_models import run
 from attention_models.attention import attention
-from attention_models.attention.blocks import BlockSize
+from attention_models.attention.incremental import BlockSize
 from attention_models.protocol.errors import InputError
 from attention_models.protocol.interventions import Mask
 from attention_models.protocol.roles import PATTERNS, HeadQuestion, WhichHeadsRequest, WhichHeadsView

@@ -22,8 +22,7 @@ from attention_models.protocol.chat import Pair
 from attention_models.protocol.interventions import Intervention, Mask, Scale
 from attention_models.protocol.request import Result
 from attention_models.protocol.roles import PATTERNS, HeadQuestion, WhichHeadsRequest, WhichHeadsView
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.running import ForwardRequest, Ran, RunInputs
 from attention_models.protocol.scripts import ScriptRequest
 from attention_models.protocol.values import SiteRef
 from tests.models import textbook_folders, tiny, tiny_vision

@@ -11,9 +11,10 @@ import pytest
 from attention_models import Ablation, Mask, Positions, Scale, open_checkpoint, read_corpus
 from attention_models.forward.context import Context, Workspace
 from attention_models.forward.model import Model
-from attention_models.protocol.corpus import CorpusQuestion, CorpusView
-from attention_models.protocol.corpus_shown import (
+from attention_models.protocol.corpus import (
     CorpusFigure,
+    CorpusQuestion,
+    CorpusView,
     ShownCell,
     ShownDistances,
     ShownInCorpus,
@@ -22,10 +23,10 @@ from attention_models.protocol.corpus_shown import (
 )
 from attention_models.protocol.errors import InputError
 from attention_models.protocol.interventions import Intervention
+from attention_models.protocol.request import Cancelled
 from attention_models.protocol.roles import PATTERNS
 from attention_models.protocol.values import SiteRef
-from attention_models.protocol.work import Cancelled
-from attention_models.scripts import corpus_texts
+from attention_models.scripts import corpus
 from attention_models.scripts.corpus import write
 from attention_models.scripts.own_functions import FACE
 from tests.models.scripts.running import Line, printed
@@ -199,11 +200,11 @@ def test_a_recurrent_model(tmp_path: Path) -> None:
 def test_more_texts_than_a_script_lists_are_read_from_their_file(
     tiny_model: TinyModel, lines: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(corpus_texts, "MOST_NUMBERS", 20)
+    monkeypatch.setattr(corpus, "MOST_NUMBERS", 20)
     scripts = scripts_of("many", tiny_model("gpt2"), lines, DECODER, "previous", (Scale(0.5),))
     assert sum("read_corpus(model, " in code for code in scripts.values()) == 3
-    monkeypatch.setattr(corpus_texts, "_MOST_WRITTEN", 2)
-    monkeypatch.setattr(corpus_texts, "MOST_NUMBERS", 2000)
+    monkeypatch.setattr(corpus, "_MOST_WRITTEN", 2)
+    monkeypatch.setattr(corpus, "MOST_NUMBERS", 2000)
     more = scripts_of("written", tiny_model("marian"), lines, SiteRef("cross", 1), "first")
     assert "read_corpus(model, " in more["written map"]
     check(scripts | more, tmp_path, own_classes=True)

@@ -11,19 +11,33 @@ import pytest
 from attention_models import adopt, open_checkpoint
 from attention_models.engine.engine import Engine
 from attention_models.protocol.ablation import Ablation
-from attention_models.protocol.adversarial_attention import AdversarialAttentionRequest, AdversarialAttentionView, Scope
-from attention_models.protocol.attribution import AttributionRequest, AttributionView
 from attention_models.protocol.batch import Batch
 from attention_models.protocol.chat import Pair
-from attention_models.protocol.effects import EffectsRequest, EffectsView, HeadEffectRequest, Metric
+from attention_models.protocol.effects import (
+    ACCOUNTS,
+    BY_POSITION,
+    AdversarialAttentionRequest,
+    AdversarialAttentionView,
+    AttributionRequest,
+    AttributionView,
+    EffectsRequest,
+    EffectsView,
+    ExplanationRequest,
+    ExplanationView,
+    HeadEffectRequest,
+    InContextAtRequest,
+    InContextView,
+    LensAtRequest,
+    LensView,
+    Metric,
+    PatchColumnRequest,
+    PatchRequest,
+    PatchView,
+    Scope,
+)
 from attention_models.protocol.errors import InputError
-from attention_models.protocol.explanation import ACCOUNTS, ExplanationRequest, ExplanationView
-from attention_models.protocol.in_context import InContextAtRequest, InContextView
 from attention_models.protocol.interventions import Intervention, Mask, Positions, Scale
-from attention_models.protocol.lens import LensAtRequest, LensView
-from attention_models.protocol.patching import BY_POSITION, PatchColumnRequest, PatchRequest, PatchView
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.running import ForwardRequest, Ran, RunInputs
 from attention_models.protocol.scripts import ScriptRequest
 from attention_models.protocol.values import SiteRef
 from attention_models.scripts.own_functions import FACE, open_here

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from attention_models.forward.context import Context, Workspace
+from attention_models.length.measurement import measure
 from attention_models.protocol.quality import QualityView, ShownQuality
-from attention_models.protocol.work import Cancelled
-from attention_models.quality.measurement import measure
+from attention_models.protocol.request import Cancelled
 from attention_models.scripts import quality as module
 from attention_models.scripts.quality import write
 from tests.models import translators
@@ -78,7 +78,7 @@ def test_a_decoder_with_more_layers_than_its_encoder(pairs: str, tmp_path: Path)
 
 
 def test_dates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("attention_models.quality.measurement.DATES", 40)
+    monkeypatch.setattr("attention_models.length.measurement.DATES", 40)
     view = measure(["dates-luong", "dates-bottleneck"])
     lines = said(code_of(view, 1), tmp_path)
     assert not any("BLEU" in name for name in lines)
@@ -87,7 +87,7 @@ def test_dates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.full
 def test_of_too_many_sentences_the_one_that_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("attention_models.quality.measurement.DATES", 40)
+    monkeypatch.setattr("attention_models.length.measurement.DATES", 40)
     view = measure(["dates-luong"])
     monkeypatch.setattr(module, "MOST", 1)
     place = next(i for i, bin_ in enumerate(view.bins) if bin_.sentences > 2)

@@ -16,8 +16,7 @@ from attention_models.files.catalogue import WEIGHTS
 from attention_models.forward.adopted import adopt
 from attention_models.protocol.batch import Batch
 from attention_models.protocol.chat import Chat, Pair, Turn
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.running import ForwardRequest, Ran, RunInputs
 from attention_models.protocol.scripts import ScriptRequest, ScriptView
 from tests.models import talking, textbook_folders, tiny, tiny_vision
 from tests.models.asking import ask, failure_of, opened

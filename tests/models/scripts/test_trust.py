@@ -13,8 +13,7 @@ from attention_models import Scale
 from attention_models.engine.engine import Engine
 from attention_models.protocol.batch import Batch
 from attention_models.protocol.chat import Pair
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest
+from attention_models.protocol.running import ForwardRequest, RunInputs
 from attention_models.protocol.scripts import ScriptRequest
 from attention_models.protocol.trust import TrustRequest
 from tests.models import textbook_folders, tiny

@@ -19,8 +19,7 @@ from attention_models.protocol.batch import Batch
 from attention_models.protocol.chat import Pair
 from attention_models.protocol.interventions import Intervention
 from attention_models.protocol.prompt import Prompt
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest
+from attention_models.protocol.running import ForwardRequest, RunInputs
 from attention_models.protocol.scripts import ScriptRequest, ScriptView
 from attention_models.protocol.two_runs import OtherRun, TwoRunsRequest, TwoRunsView
 from attention_models.protocol.values import SiteRef

@@ -11,15 +11,14 @@ import pytest
 
 from attention_models import as_pytorch, open_checkpoint, run
 from attention_models.forward.model import Model
-from attention_models.protocol.decoding import DecodeStepRequest, DecodeStepView
-from attention_models.protocol.decoding_settings import DecodeSettings
+from attention_models.protocol.decoding import DecodeSettings, DecodeStepRequest, DecodeStepView
 from attention_models.protocol.errors import InputError
 from attention_models.protocol.flow import BlockRequest, BlockView
 from attention_models.protocol.head import HeadRequest, HeadView
 from attention_models.protocol.interventions import Scale
 from attention_models.protocol.positions import PositionsRequest, PositionsView
 from attention_models.protocol.prediction import PredictionRequest, PredictionView
-from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import RunInputs
 from attention_models.protocol.scripts import ScriptRequest
 from attention_models.protocol.variance import VarianceRequest, VarianceView
 from attention_models.scripts.positions import positions_script

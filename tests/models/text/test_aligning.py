@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attention_models.forward.model import Model
-from attention_models.protocol.aligned_tokens import AlignedAxis
 from attention_models.protocol.errors import InputError
+from attention_models.protocol.request import Cancelled
+from attention_models.protocol.two_runs import AlignedAxis
 from attention_models.protocol.values import Token
-from attention_models.protocol.work import Cancelled
 from attention_models.text import aligning
 from attention_models.text.aligning import align
 

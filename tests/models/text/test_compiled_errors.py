@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from attention_models.files.catalogue import folder_of
-from attention_models.text.compiled_errors import MOST_LOGGED, standard_error_logged
+from attention_models.text.tokenizer_checks import MOST_LOGGED, standard_error_logged
 
 ROOT = Path(__file__).parents[3]
 
@@ -49,7 +49,7 @@ def test_standard_error_comes_back_after_an_error(capfd):
 
 @pytest.mark.skipif(os.name != "posix", reason="the shell's way of closing a stream")
 def test_a_program_without_standard_error_has_none_afterwards():
-    program = "from attention_models.text.compiled_errors import standard_error_logged as s\nwith s(): print('fine')"
+    program = "from attention_models.text.tokenizer_checks import standard_error_logged as s\nwith s(): print('fine')"
     done = subprocess.run(
         ["sh", "-c", f'"{sys.executable}" -c "{program}" 2>&-'], cwd=ROOT, capture_output=True, text=True, check=False
     )

@@ -13,19 +13,15 @@ from attention_models.decoding.player import Player
 from attention_models.engine.engine import Engine
 from attention_models.files import helper_process
 from attention_models.forward.model import Model
-from attention_models.opening.capabilities import capabilities
-from attention_models.opening.describe import description_of
+from attention_models.opening.describe import capabilities, description_of
 from attention_models.opening.open import open_checkpoint
 from attention_models.protocol.chat import MOST_TURNS, Chat, Turn
-from attention_models.protocol.decoding import DecodeStepRequest, DecodeStepView, into_input
-from attention_models.protocol.decoding_settings import DecodeSettings
-from attention_models.protocol.describing import DescribeRequest
+from attention_models.protocol.decoding import DecodeSettings, DecodeStepRequest, DecodeStepView, into_input
 from attention_models.protocol.errors import InputError
-from attention_models.protocol.loading import LoadRequest
+from attention_models.protocol.loading import DescribeRequest, LoadRequest
 from attention_models.protocol.prompt import Prompt
 from attention_models.protocol.request import Failure
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.running import ForwardRequest, Ran, RunInputs
 from attention_models.text import template_process
 from attention_models.text.template_limits import Failed, Stopped
 from attention_models.text.templates import render, turn_end

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from attention_models import decode, open_checkpoint, run
-from attention_models.quality.batching import translate
+from attention_models.length.batching import translate
 from attention_models.textbook.pretrained import TextbookModel
 from attention_models.textbook.tasks import TASKS
 from attention_models.textbook.transformer import IGNORE, loss

@@ -23,8 +23,9 @@ from transformers import (
     AutoTokenizer,
 )
 
-from attention_models.quality.held_out import split
-from attention_models.training import en_es, pictures, prepare_text, prepare_translation, story_bert, story_gpt, vit
+from attention_models.length.held_out import split
+from attention_models.training import en_es, prepare_text, prepare_translation, story_bert, story_gpt, vit
+from attention_models.training import vit as pictures
 from attention_models.training.common import FLOOR, IGNORE, WARM_UP, Batch, Budget, evaluate, learning_rate
 
 TINY = ["--steps", "2", "--layers", "1", "--heads", "2", "--width", "8", "--batch", "2"]

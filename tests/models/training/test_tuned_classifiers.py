@@ -17,10 +17,9 @@ from attention_models.protocol.errors import ExplorerError
 from attention_models.protocol.values import ClassHead
 from attention_models.training.common import Budget
 from attention_models.training.finetuning import FineTuning, TuningSettings, check_trainable, learned_count
-from attention_models.training.labelled import Labelled, LabelledRow, labelled_in
 from attention_models.training.pairs_file import Source
 from attention_models.training.tuned_folders import ADAPTER, save_tuned
-from attention_models.training.tuning_rows import rows_of
+from attention_models.training.tuning_rows import Labelled, LabelledRow, labelled_in, rows_of
 from tests.models import tiny
 
 _ANY = random.Random(0)

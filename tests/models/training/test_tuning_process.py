@@ -15,6 +15,7 @@ from attention_models.files.catalogue import SHIPPED, TUNABLE
 from attention_models.forward.context import Context, Workspace
 from attention_models.forward.model import Model
 from attention_models.protocol.errors import ExplorerError
+from attention_models.protocol.request import Cancelled, never
 from attention_models.protocol.training_messages import (
     AskedTuning,
     Began,
@@ -33,12 +34,11 @@ from attention_models.protocol.training_messages import (
     Wrote,
 )
 from attention_models.protocol.training_plan import PlanRequest, PlanView
-from attention_models.protocol.work import Cancelled, never
 from attention_models.training import plan
 from attention_models.training.common import Budget
-from attention_models.training.continuation import MOST_TOKENS
 from attention_models.training.finetuning import FineTuning, TuningSettings, check_trainable, learned_count, settings_of
 from attention_models.training.pairs_file import Pairs, data_in, source_of
+from attention_models.training.taught import MOST_TOKENS
 from attention_models.training.tuning_rows import TuningRows, Windows, rows_of
 from tests.models import tiny
 from tests.models.training.talk import Talk
@@ -333,7 +333,7 @@ def test_the_plan_of_other_settings_reads_no_file_anew(monkeypatch):
         counted.append(1)
         return rows_of(*args, **named)
 
-    monkeypatch.setattr("attention_models.training.tuning_plan.rows_of", counting)
+    monkeypatch.setattr("attention_models.training.plan.rows_of", counting)
     workspace = Workspace(model=open_checkpoint("story-gpt"))
 
     def view(**others: Any) -> PlanView:
@@ -355,7 +355,7 @@ def test_a_plan_that_is_called_off_stops_between_rows():
 @pytest.mark.parametrize("checkpoint", ["story-gpt", "story-next"])
 def test_a_long_file_is_not_read_by_the_tokenizer_before_it_is_to_be_learned(tmp_path, monkeypatch, checkpoint):
     """All that is asked of the open model would wait for it; what is wrong with the file's form is still said."""
-    monkeypatch.setattr("attention_models.training.tuning_plan.rows_of", None)
+    monkeypatch.setattr("attention_models.training.plan.rows_of", None)
     path = tmp_path / "rows.tsv"
     rows = "\n".join(f"{'word ' * 20}{i}\t{i % 2}" for i in range(10_000))
     path.write_text(rows)

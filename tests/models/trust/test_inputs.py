@@ -14,11 +14,10 @@ from transformers import BertConfig, BertForMaskedLM, LlamaConfig, LlamaForCausa
 from attention_models import adopt, open_checkpoint, run
 from attention_models.forward.model import Model
 from attention_models.protocol.errors import CheckpointError
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.running import ForwardRequest, Ran, RunInputs
 from attention_models.protocol.trust import InputReport, TrustReport, TrustRequest
 from attention_models.protocol.values import Token
-from attention_models.trust.inputs import first_difference, report_on_input
+from attention_models.trust.report import first_difference, report_on_input
 from tests.models import talking
 from tests.models.asking import ask, opened
 

@@ -24,11 +24,10 @@ from attention_models.forward.model import Model
 from attention_models.forward.trace import Trace
 from attention_models.protocol import values
 from attention_models.protocol.loading import LoadRequest
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest
+from attention_models.protocol.request import Cancelled
+from attention_models.protocol.running import ForwardRequest, RunInputs
 from attention_models.protocol.trust import TrustReport, TrustRequest
 from attention_models.protocol.values import Placement
-from attention_models.protocol.work import Cancelled
 from attention_models.trust import check as trust
 from attention_models.trust import layers as trust_layers
 from attention_models.trust.check import Comparison, compare_with_eager

@@ -9,8 +9,7 @@ from transformers import MarianMTModel
 
 from attention_models import Model, Trace, open_checkpoint, run
 from attention_models.protocol.alignment import AlignmentRequest, AlignmentView
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.running import ForwardRequest, Ran, RunInputs
 from attention_models.protocol.values import SiteRef
 from attention_models.protocol.word_spans import Words
 from attention_models.views.alignment import described, likelihoods, mean_weights

@@ -10,11 +10,10 @@ import pytest
 from attention_models import Model, open_checkpoint, run
 from attention_models.files.sample_pictures import path_of
 from attention_models.forward.trace import Trace
-from attention_models.protocol.attention_peaks import AttentionPeaks
 from attention_models.protocol.batch import Batch
 from attention_models.protocol.chat import Pair
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest, Ran, RerunRequest
+from attention_models.protocol.head import AttentionPeaks
+from attention_models.protocol.running import ForwardRequest, Ran, RerunRequest, RunInputs
 from attention_models.protocol.values import Site, SiteRef
 from attention_models.views.attention_peaks import looks
 from tests.models import tiny

@@ -14,7 +14,7 @@ from attention_models.attention.rounding import bounds
 from attention_models.forward.model import Model
 from attention_models.forward.trace import Trace
 from attention_models.protocol.errors import ExplorerError
-from attention_models.protocol.work import Cancelled
+from attention_models.protocol.request import Cancelled
 from attention_models.views import export
 from attention_models.views.export import save_weights
 from attention_models.views.head import word_weights

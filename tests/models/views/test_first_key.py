@@ -10,10 +10,9 @@ from attention_models import Model, run
 from attention_models.forward.trace import Trace
 from attention_models.protocol.batch import Batch
 from attention_models.protocol.head import FirstKey, HeadRequest, HeadView, RowRequest, RowView
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.running import ForwardRequest, Ran, RunInputs
 from attention_models.protocol.values import SiteRef
-from attention_models.views.first_key import first_key
+from attention_models.views.head import first_key
 from tests.models import tiny
 from tests.models.asking import ask, forward, opened
 from tests.models.eager import attentions

@@ -9,8 +9,7 @@ from attention_models import run
 from attention_models.protocol.cell import CellRequest
 from attention_models.protocol.head import HeadRequest, HeadView, ScoresRequest
 from attention_models.protocol.interventions import Scale
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.running import ForwardRequest, Ran, RunInputs
 from attention_models.protocol.values import SiteRef
 from attention_models.protocol.word_spans import Words, site_words
 from attention_models.views.cell import cell_view

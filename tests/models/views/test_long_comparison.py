@@ -8,17 +8,16 @@ import numpy as np
 import pytest
 
 import attention_models as models
-from attention_models.attention.blocks import BlockSize
+from attention_models.attention.incremental import BlockSize
 from attention_models.engine.engine import Engine
 from attention_models.forward import current_run
 from attention_models.forward.model import Model
 from attention_models.forward.trace import Trace
 from attention_models.protocol.comparison import CompareRequest, CompareView
 from attention_models.protocol.interventions import Intervention, Mask, Scale
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest, Ran
+from attention_models.protocol.request import Cancelled
+from attention_models.protocol.running import ForwardRequest, Ran, RunInputs
 from attention_models.protocol.values import SiteRef
-from attention_models.protocol.work import Cancelled
 from attention_models.views import comparison, long_comparison
 from attention_models.views.comparison import compare, peeks
 from attention_models.views.long_comparison import LongComparison

@@ -13,8 +13,7 @@ from attention_models.forward.trace import Trace
 from attention_models.protocol.cell import CellRequest
 from attention_models.protocol.interventions import Intervention, Mask, Scale
 from attention_models.protocol.matrices import WINDOW, MatricesRequest, MatricesView, window_start
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest
+from attention_models.protocol.running import ForwardRequest, RunInputs
 from attention_models.protocol.values import SiteRef
 from attention_models.views.cell import cell_view
 from attention_models.views.matrices import NO_PRODUCT, matrices_view

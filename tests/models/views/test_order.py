@@ -11,8 +11,8 @@ from attention_models import run
 from attention_models.forward.model import Model
 from attention_models.protocol.chat import Pair
 from attention_models.protocol.interventions import Intervention, Mask, Positions
-from attention_models.protocol.order import Moved, ShuffleRequest, ShuffleView
-from attention_models.protocol.work import Cancelled, never
+from attention_models.protocol.positions import Moved, ShuffleRequest, ShuffleView
+from attention_models.protocol.request import Cancelled, never
 from attention_models.views.order import new_order, shuffle_view, words_of
 
 TEXT = "Tom and Anna went to the park."

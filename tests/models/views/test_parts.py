@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from attention_models.protocol.parts import PartsRequest, PartsView
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest
+from attention_models.protocol.ablation import PartsRequest, PartsView
+from attention_models.protocol.running import ForwardRequest, RunInputs
 from attention_models.protocol.values import SiteRef
 from tests.models.asking import ask, opened
 

@@ -15,9 +15,8 @@ from attention_models.protocol.cell import CellRequest
 from attention_models.protocol.interventions import Mask
 from attention_models.protocol.matrices import MatricesRequest
 from attention_models.protocol.values import SiteRef
-from attention_models.views.cell import cell_view
+from attention_models.views.cell import cell_view, taken_apart
 from attention_models.views.matrices import matrices_view
-from attention_models.views.row_softmax import taken_apart
 from tests.models import tiny
 from tests.models.flow.blocks import close
 

@@ -12,7 +12,7 @@ from safetensors.numpy import load_file, save_file
 
 import attention_models as models
 from attention_models import load_weights, open_checkpoint, run, save_weights
-from attention_models.files import content_hash
+from attention_models.files import fingerprint
 from attention_models.files.catalogue import folder_of
 from attention_models.files.weights_path import weights_path
 from attention_models.forward.model import Model
@@ -139,15 +139,15 @@ def test_a_commit_of_a_hub_is_its_revision(tmp_path: Path) -> None:
     content.write_bytes(b"not read: the cache names it by its hash")
     (folder / "model.safetensors").symlink_to(content)
     info = CheckpointInfo("hf://owner/name", "name", str(folder), "causal", "gpt2", "", (), 0, None, 0, 0, 0)
-    assert content_hash.revision_of(info) == commit
-    assert content_hash.content_hash(info) == {"model.safetensors": blob}
+    assert fingerprint.revision_of(info) == commit
+    assert fingerprint.content_hash(info) == {"model.safetensors": blob}
 
 
 def test_a_changed_file_has_another_hash(tmp_path: Path) -> None:
     info = CheckpointInfo("x", "x", str(tmp_path), "causal", "gpt2", "", (), 0, None, 0, 0, 0)
     for content in (b"one", b"three"):
         (tmp_path / "model.safetensors").write_bytes(content)
-        assert content_hash.content_hash(info) == {"model.safetensors": hashlib.sha256(content).hexdigest()}
+        assert fingerprint.content_hash(info) == {"model.safetensors": hashlib.sha256(content).hexdigest()}
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ import pytest
 
 from attention_models import run
 from attention_models.protocol.interventions import Mask, Scale
+from attention_models.protocol.request import Cancelled
 from attention_models.protocol.values import SiteRef
 from attention_models.protocol.variance import VarianceRequest
-from attention_models.protocol.work import Cancelled
 from attention_models.views.variance import DIMENSIONS, head_scores, jacobian_norm, measure, relative_error, softmax
 
 SENTENCE = "Tom and Anna went to the park. Anna gave the ball to"

@@ -8,7 +8,6 @@ import numpy as np
 from PySide6.QtWidgets import QLabel, QWidget
 
 from attention_explorer.panels.about import About
-from attention_explorer.panels.alignment.about import about
 from attention_explorer.panels.alignment.ribbons import Ribbons
 from attention_explorer.panels.base import Panel
 from attention_explorer.panels.selected_head import (
@@ -27,7 +26,7 @@ from attention_explorer.session.session import Session
 from attention_explorer.session.state import State
 from attention_explorer.widgets.card import Card
 from attention_explorer.widgets.choices_kept import number_choice
-from attention_explorer.widgets.number_text import percent_text
+from attention_explorer.widgets.number_text import counted, percent_text
 from attention_explorer.widgets.page import PageOrInvitation, page_of, wrapped
 from attention_explorer.widgets.segments import Segments
 from attention_explorer.widgets.token_text import shortened
@@ -38,6 +37,32 @@ from attention_models.protocol.request import Request
 from attention_models.protocol.running import Ran
 from attention_models.protocol.values import CheckpointInfo
 from attention_models.protocol.word_spans import MERGED, Words
+
+_WHAT = (
+    "Which words of the source the decoder looked at as it wrote each word of the target: its cross-attention "
+    "as ribbons."
+)
+_TRY_ONE = "Try: click a word of the target above the table, and see where its ribbons go."
+_TRY = f"{_TRY_ONE[:-1]}; then All heads, for the mean over all of them."
+
+
+def about(state: State, sentence: str, view: AlignmentView | None) -> About:
+    """`sentence` is what the panel says of the selected word, `view` what it shows."""
+    loaded, ran = state.results.loaded, state.ran
+    if loaded is not None and all(stack.stack != "cross" for stack in loaded.info.stacks):
+        told = "The open model has no attention from a target to a source, so there is nothing to align."
+        return About((told, _WHAT), "Try: press the button, which opens a model that translates.")
+    heads = 0 if ran is None else sum(site.heads for site in ran.sites if site.stack == "cross")
+    try_ = _TRY_ONE if heads == 1 else _TRY
+    if ran is None or view is None or view.request.run != ran.run:
+        return About((_WHAT, "The ribbons appear when the model has run."), try_)
+    what, rows = "word" if view.request.words else "token", len(view.weights)
+    counts = (
+        f"{counted(rows, what)} of the target over {counted(view.weights.shape[1], what)} of the source, and "
+        f"each row sums to 1. Shown is the {view.description}."
+    )
+    return About.of((_WHAT, counts, sentence), try_)
+
 
 TRANSLATOR = "en-es"
 _WRITTEN = TRANSLATOR.replace("-", "\N{NON-BREAKING HYPHEN}")  # in a sentence its name stays on one line

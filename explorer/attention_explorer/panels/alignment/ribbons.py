@@ -21,8 +21,8 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy
 
-from attention_explorer.text_size import solid, wide
-from attention_explorer.widgets.arrow_text import elided
+from attention_explorer.look.text_size import solid, wide
+from attention_explorer.widgets.labels import elided
 from attention_explorer.widgets.themed import ThemedWidget
 from attention_explorer.widgets.token_text import ARROW
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 
-from attention_explorer.panels.cell.explained import (
+from attention_explorer.panels.cell.step_list import (
     Explained,
+    Step,
     mask_step,
     mixed_step,
     score_step,
@@ -14,7 +15,6 @@ from attention_explorer.panels.cell.explained import (
     sum_step,
     weight_step,
 )
-from attention_explorer.panels.cell.step_list import Step
 from attention_explorer.panels.cell.vector_bars import VectorRow, in_brackets
 from attention_explorer.widgets.number_text import MINUS, added, counted, signed, value_text
 from attention_models.protocol.cell import AdditiveScore, CellView

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from attention_explorer.panels.cell.explained import (
+from attention_explorer.panels.cell.step_list import (
     Explained,
+    Step,
     mask_step,
     mixed_step,
     score_step,
@@ -11,7 +12,6 @@ from attention_explorer.panels.cell.explained import (
     sum_step,
     weight_step,
 )
-from attention_explorer.panels.cell.step_list import Step
 from attention_explorer.panels.cell.vector_bars import VectorRow, in_brackets, product_sentence
 from attention_explorer.widgets.number_text import MINUS, added, value_text
 from attention_models.protocol.cell import CellView, RecurrentScore

@@ -10,7 +10,7 @@ from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from attention_explorer.session.text_limits import MOST_CHARACTERS
-from attention_explorer.widgets import asking
+from attention_explorer.widgets import dialogs
 from attention_explorer.widgets.whole_list_box import WholeListBox
 from attention_models.files.catalogue import shipped
 from attention_models.files.fingerprint import title_of_reference
@@ -160,7 +160,7 @@ class BChooser(QWidget):
         if self.checkpoint.itemData(index) != FOLDER:
             self._give()
             return
-        folder = asking.folder(self, "Choose the checkpoint of B, a folder", "")
+        folder = dialogs.folder(self, "Choose the checkpoint of B, a folder", "")
         self.checkpoint.setCurrentIndex(self.checkpoint.findData(self._shown.checkpoint))
         if folder:
             self.given.emit(Given(self.text.text(), self._shown.picture, folder))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from PySide6.QtCore import QObject, Signal
 
-from attention_explorer.colour_maps import ColourTable, diverging, sequential
+from attention_explorer.look.colour_maps import ColourTable, diverging, sequential
 from attention_explorer.widgets.colour_bar import ColourBar
 from attention_explorer.widgets.heat_map.heat_map import HeatMap
 from attention_models.protocol.two_runs import AlignedMaps

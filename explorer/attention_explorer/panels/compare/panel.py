@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtCore import QTimer, Signal
+from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from attention_explorer.panels.about import About
 from attention_explorer.panels.base import Panel
-from attention_explorer.panels.compare.about import about
 from attention_explorer.panels.compare.chooser import BChooser, Given
+from attention_explorer.panels.compare.compare_sentences import change_name, largest, said, share
 from attention_explorer.panels.compare.places import NO_PLACE, Place, cell_at_place, place_of_cell
 from attention_explorer.panels.compare.two_runs_page import MATCHINGS, TwoRunsPage, base
-from attention_explorer.panels.compare.work_line import WorkLine
 from attention_explorer.panels.selected_head import predicting_position
 from attention_explorer.session.comparing import as_b, name_of, typed_as_b, typed_text
 from attention_explorer.session.hover import NOTHING, Hover, Pointed
@@ -23,11 +23,81 @@ from attention_explorer.session.session import Session
 from attention_explorer.session.state import Notice, State
 from attention_explorer.widgets.card import Card
 from attention_explorer.widgets.choices_kept import number_choice
-from attention_explorer.widgets.page import PageOrInvitation, scrolling
+from attention_explorer.widgets.number_text import value_text
+from attention_explorer.widgets.page import PageOrInvitation, scrolling, wrapped
 from attention_models.files.sample_pictures import samples, title_of_picture
-from attention_models.protocol.request import Request
+from attention_models.protocol.request import Progress, Request
 from attention_models.protocol.two_runs import OtherRun, TwoRunsRequest, TwoRunsView
 from attention_models.protocol.values import SiteRef
+
+_PATIENCE = 300  # ms: what is done sooner is not announced
+
+
+class WorkLine(QWidget):
+    """Hidden while nothing is done, and for the first moments of what is."""
+
+    cancelled = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.doing, self.bar = wrapped(role="dim"), QProgressBar()
+        self.bar.setTextVisible(False)
+        self.bar.setFixedHeight(6)
+        self.cancel = QPushButton("Cancel")
+        self.cancel.setToolTip("Do not run B; A stays as it is")
+        self.cancel.clicked.connect(self.cancelled)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addWidget(self.doing, 1)
+        row.addWidget(self.bar, 1)
+        row.addWidget(self.cancel)
+        self._patience = QTimer(self)
+        self._patience.setSingleShot(True)
+        self._patience.setInterval(_PATIENCE)
+        self._patience.timeout.connect(self.show)
+        self.hide()
+
+    def show_work(self, busy: bool, progress: Progress | None) -> None:
+        """Say what is under way; `progress` where the engine has said how far it is."""
+        self.doing.setText(f"{progress.label} …" if progress is not None else "B is being run …")
+        fraction = None if progress is None else progress.fraction
+        self.bar.setRange(0, 0 if fraction is None else 1000)
+        if fraction is not None:
+            self.bar.setValue(round(1000 * fraction))
+        if not busy:
+            self._patience.stop()
+            self.hide()
+        elif self.isHidden() and not self._patience.isActive():
+            self._patience.start()
+
+
+# What the (i) of Compare says, with the numbers of the two states. Pure.
+
+
+_WHAT = "A is what is open, B another state that is run beside it: a text, a checkpoint, a change, a branch, a head."
+_BEFORE = (
+    "Their maps stand side by side over the same tokens, and their difference A − B in two colours: red where A "
+    "attends more, blue where B does, pale where both attend alike."
+)
+_TRY_FIRST = "Try: press “Use as B”, then put another name in the text above."
+_TRY = "Try: click the first head of the list: it is shown in both, and in Head."
+
+
+def about(state: State, view: TwoRunsView | None) -> About:
+    if state.document.compared is None or view is None or state.ran is None or view.request.run != state.ran.run:
+        return About((_WHAT, _BEFORE), _TRY_FIRST if state.document.compared is None else _TRY)
+    a, b = (f"“{said(side)}” {share(side)}".strip() for side in (view.a, view.b))
+    sentences = [_WHAT, _BEFORE, f"A says {a}, B {b}."]
+    number, where = largest(view)
+    if where:
+        place = where.removeprefix("largest: ")
+        sentences.append(f"The largest difference is {number}, {place}." if number != "0" else "No weight differs.")
+    changes = view.changed_most
+    if changes:
+        most = changes[0]
+        sentences.append(f"The head that changed most is {change_name(most, view)}, by {value_text(most.change)}.")
+    return About.of(tuple(sentences), _TRY)
+
 
 INVITATION = (
     "Compare this state (A) with another (B): another text, another checkpoint, the model before a change, another "

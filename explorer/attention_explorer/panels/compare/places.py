@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from attention_explorer.panels.selected_head import site_words
-from attention_models.protocol.aligned_tokens import AlignedAxis, AlignedPlace
-from attention_models.protocol.two_runs import RunSide, TwoRunsView
+from attention_models.protocol.two_runs import AlignedAxis, AlignedPlace, RunSide, TwoRunsView
 from attention_models.protocol.values import Site, Token, site_tokens
 
 Axis = Literal["queries", "keys"]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import ClassVar
 
-from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtWidgets import QLabel, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtWidgets import QGridLayout, QLabel, QSizePolicy, QSplitter, QVBoxLayout, QWidget
 
-from attention_explorer.colour_maps import sequential
-from attention_explorer.panels.compare.aligned_tokens import AlignedTokens, AlignedWords
+from attention_explorer.look.colour_maps import diverging, sequential
+from attention_explorer.look.text_size import wide
 from attention_explorer.panels.compare.compare_sentences import (
     LEGEND,
     MEASURE,
@@ -24,22 +28,329 @@ from attention_explorer.panels.compare.compare_sentences import (
     share,
     title_of,
 )
-from attention_explorer.panels.compare.linked_maps import DIFFERENCE, A, LinkedMaps, MapWords
+from attention_explorer.panels.compare.linked_maps import DIFFERENCE, LEAST, A, B, LinkedMaps, MapWords
 from attention_explorer.panels.compare.places import NO_TOKEN, Place, differs, padding_of, words_of
-from attention_explorer.panels.compare.side_output import SideOutput
-from attention_explorer.panels.compare.sides_grid import NO_MAPS, SidesGrid
 from attention_explorer.panels.selected_head import name_of_head
 from attention_explorer.session.view_options import ViewOptions
-from attention_explorer.widgets.flow_layout import FlowLayout
+from attention_explorer.widgets.items_widget import RowsWidget
+from attention_explorer.widgets.layouts import FlowLayout
 from attention_explorer.widgets.number_text import percent_text
 from attention_explorer.widgets.page import scrolling, wrapped
 from attention_explorer.widgets.paired_bars import PairedBars, PairedRow
 from attention_explorer.widgets.ranking import Ranking
 from attention_explorer.widgets.segments import Segments
-from attention_explorer.widgets.token_text import in_lines
+from attention_explorer.widgets.themed import ThemedWidget
+from attention_explorer.widgets.token_text import in_lines, isolated, shortened
 from attention_explorer.widgets.whole_list_box import WholeListBox
 from attention_models.protocol.two_runs import Matching, TwoRunsRequest, TwoRunsView
 from attention_models.protocol.values import SiteRef
+
+# Which token of one text stands for which of another: A's above, B's below, and a line between those that are one.
+
+
+_PAD = 6.0
+_TOKEN_GAP = 6.0
+_BETWEEN = 10.0  # pixels between the two rows
+_LETTER = 20.0
+
+
+@dataclass(frozen=True)
+class AlignedWords:
+    """One place: what each text has there, "" for nothing, and whether they are the same."""
+
+    a: str
+    b: str
+    same: bool
+
+    @property
+    def tooltip(self) -> str:
+        if not self.a or not self.b:
+            return f"“{shortened(self.a or self.b)}”: only in {'A' if self.a else 'B'}"
+        if self.same:
+            return f"“{shortened(self.a)}”: in both"
+        return f"“{shortened(self.a)}” of A stands where B has “{shortened(self.b)}”"
+
+
+class AlignedTokens(RowsWidget):
+    """A click, or Left and Right, chooses a place. As wide as its words: it stands in an area that scrolls sideways."""
+
+    axis: ClassVar[Qt.Orientation] = Qt.Orientation.Horizontal
+
+    place_selected = Signal(int)
+
+    def __init__(self) -> None:
+        super().__init__("How the tokens are aligned")
+        self.setSizePolicy(QSizePolicy.Policy.MinimumExpanding, QSizePolicy.Policy.Fixed)
+        self._rows: tuple[AlignedWords, ...] = ()
+        self._edges: tuple[float, ...] = (0.0,)
+
+    def set_places(self, places: Sequence[AlignedWords]) -> None:
+        if tuple(places) == self._rows:
+            return
+        self._rows = tuple(places)
+        self._keep_items()
+        self.setAccessibleDescription("; ".join(place.tooltip for place in self._rows if not place.same))
+        self._look_changed()
+
+    def set_current(self, place: int) -> None:
+        """Frame a place; emits nothing."""
+        if place != self._current:
+            self._current = place
+            self.update()
+
+    def _look_changed(self) -> None:
+        metrics = QFontMetricsF(self.font())
+        widths = (
+            max(metrics.horizontalAdvance(word) for word in (p.a, p.b)) + 2 * _PAD + _TOKEN_GAP for p in self._rows
+        )
+        self._edges = tuple(accumulate(widths, initial=_LETTER))
+        self.setMinimumWidth(round(self._edges[-1]) + 1)
+        super()._look_changed()
+
+    def _row_height(self) -> float:
+        return QFontMetricsF(self.font()).height() + 4
+
+    def sizeHint(self) -> QSize:
+        return QSize(round(self._edges[-1]) + 1, round(2 * self._row_height() + _BETWEEN + 2))
+
+    def row_rect(self, row: int) -> QRectF:
+        left, right = self._edges[row], self._edges[row + 1]
+        return QRectF(left, 0, right - left - _TOKEN_GAP, 2 * self._row_height() + _BETWEEN)
+
+    def _choose(self, item: int) -> None:
+        self.set_current(item)
+        self.place_selected.emit(item)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        height, theme = self._row_height(), self._theme
+        painter.setPen(QColor(theme.text_dim))
+        for letter, top in (("A", 0.0), ("B", height + _BETWEEN)):
+            painter.drawText(QRectF(0, top, _LETTER, height), Qt.AlignmentFlag.AlignVCenter, letter)
+        seen = QRectF(event.rect())
+        for index, place in enumerate(self._rows):
+            rect = self.row_rect(index)
+            if rect.right() >= seen.left() and rect.left() <= seen.right():
+                self._draw_place(painter, index, place, rect, height)
+        self._draw_focus_ring(painter)
+
+    def _draw_place(self, painter: QPainter, index: int, place: AlignedWords, rect: QRectF, height: float) -> None:
+        theme, is_current = self._theme, index in (self._current, self._hover)
+        above = QRectF(rect.left(), rect.top(), rect.width(), height)
+        below = above.translated(0, height + _BETWEEN)
+        marked = QColor(theme.warning)
+        for word, box in ((place.a, above), (place.b, below)):
+            missing = not word
+            frame = marked if missing or not place.same else QColor(theme.border_strong if is_current else theme.border)
+            pen = QPen(frame, wide(2.0 if is_current else 1.0))
+            pen.setStyle(Qt.PenStyle.DashLine if missing else Qt.PenStyle.SolidLine)
+            painter.setPen(pen)
+            painter.setBrush(QColor(theme.surface if missing else theme.surface_alt))
+            painter.drawRoundedRect(box.adjusted(1, 1, -1, -1), 5, 5)
+            painter.setPen(QColor(theme.text))
+            painter.drawText(box, Qt.AlignmentFlag.AlignCenter, word)
+        if place.a and place.b:
+            painter.setPen(
+                QPen(QColor(theme.border_strong) if place.same else marked, wide(2.0 if is_current else 1.2))
+            )
+            x = above.center().x()
+            painter.drawLine(QPointF(x, above.bottom() + 1), QPointF(x, below.top() - 1))
+
+
+LARGE = 1.75
+SMALL = 1.15
+"""Times the size of other text, and where there is little room."""
+
+_ENDS = {"A": 236, "B": 20, "A − B": -1}
+"""Where each letter's colour stands in the palette of differences; -1 for none."""
+_GAP = 8.0
+_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+
+
+class SideOutput(ThemedWidget):
+    """Three lines: the letter and a dim title, what is said and how likely it is, and what else is said."""
+
+    def __init__(self, letter: str) -> None:
+        super().__init__(letter)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # nothing to do here with a keyboard
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.letter = letter
+        self._title = self._said = self._share = self._more = ""
+
+    def show_output(self, title: str, said: str, share: str, more: str) -> None:
+        """What is shown; all of it is in the tooltip, where there is no room for it."""
+        if (title, said, share, more) == (self._title, self._said, self._share, self._more):
+            return
+        self._title, self._said, self._share, self._more = (isolated(text) for text in (title, said, share, more))
+        told = "\n".join(filter(None, (title, f"{said}  {share}".strip(), more)))
+        self.setAccessibleDescription(told)
+        self.setToolTip(told)
+        self.update()
+
+    @property
+    def said(self) -> tuple[str, str]:
+        """What stands in large type: what is said, and how likely it is."""
+        return self._said, self._share
+
+    def sizeHint(self) -> QSize:
+        return QSize(200, round(2 * self._line() + self._large_line() + 6))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(80, self.sizeHint().height())
+
+    def _line(self) -> float:
+        return QFontMetricsF(self.font()).height()
+
+    def _large_line(self) -> float:
+        return QFontMetricsF(self._large()).height()
+
+    def _large(self, times: float = LARGE) -> QFont:
+        font = QFont(self.font())
+        if font.pointSizeF() > 0:
+            font.setPointSizeF(font.pointSizeF() * times)
+        else:
+            font.setPixelSize(round(font.pixelSize() * times))
+        font.setBold(True)
+        return font
+
+    def _fitting(self) -> QFont:
+        """As large as what is said has room for: a translation is longer than a word."""
+        wanted = QFontMetricsF(self._large()).horizontalAdvance(f"{self._said}  {self._share}")
+        return self._large(min(LARGE, max(SMALL, LARGE * self.width() / max(wanted, 1.0))))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        theme, line, large = self._theme, self._line(), self._large_line()
+        left = self._draw_badge(painter, line) + _GAP
+        self._draw(painter, QRectF(left, 0, self.width() - left, line), self._title, theme.text_dim, self.font())
+        middle = QRectF(0, line + 2, self.width(), large)
+        room = 0.0
+        font = self._fitting()
+        if self._share:
+            metrics = QFontMetricsF(font)
+            room = min(metrics.horizontalAdvance(self._share) + _GAP, middle.width() * 0.6)
+        taken = self._draw(painter, middle.adjusted(0, 0, -room, 0), self._said, theme.text, font)
+        if self._share:
+            plain = QFont(font)
+            plain.setBold(False)
+            self._draw(painter, middle.adjusted(taken + _GAP, 0, 0, 0), self._share, theme.text, plain)
+        below = QRectF(0, middle.bottom() + 1, self.width(), line)
+        self._draw(painter, below, self._more, theme.text_dim, self.font())
+
+    def _draw_badge(self, painter: QPainter, line: float) -> float:
+        """The letter in its colour of the palette of differences; how wide it is."""
+        painter.setFont(self.bold_font())
+        width = max(line, QFontMetricsF(self.bold_font()).horizontalAdvance(self.letter) + 10)
+        badge, place = QRectF(0, 0, width, line), _ENDS[self.letter]
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(*diverging()[place].tolist()) if place >= 0 else QColor(self._theme.surface_hover))
+        painter.drawRoundedRect(badge, 5, 5)
+        painter.setPen(QColor("#ffffff") if place >= 0 else QColor(self._theme.text))
+        painter.drawText(badge, Qt.AlignmentFlag.AlignCenter, self.letter)
+        return width
+
+    def _draw(self, painter: QPainter, rect: QRectF, text: str, colour: str, font: QFont) -> float:
+        """One line, cut where it does not fit; how wide it is."""
+        metrics = QFontMetricsF(font)
+        shown = metrics.elidedText(text, Qt.TextElideMode.ElideRight, rect.width())
+        painter.setFont(font)
+        painter.setPen(QColor(colour))
+        painter.drawText(rect, _LEFT, shown)
+        return metrics.horizontalAdvance(shown)
+
+
+ALL, PAIR, ALONE, NO_MAPS = range(4)
+"""What is shown: all three, A and B, the difference, or what both say and no map."""
+_LETTERS = 23
+"""That a map and its labels have room for where three stand beside each other."""
+
+
+class SidesGrid(QWidget):
+    """Lays out what it is given, and knows nothing of what is shown in it. The maps that are seen are equally wide."""
+
+    def __init__(self, outputs: tuple[SideOutput, ...], linked: LinkedMaps) -> None:
+        """`outputs` are of A, B and the difference: what stands above each map."""
+        super().__init__()
+        self._outputs, self._linked = outputs, linked
+        self._grid = QGridLayout(self)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setHorizontalSpacing(8)
+        self._grid.setVerticalSpacing(3)
+        self._shown = ALL
+        self._placed: tuple[int, bool] | None = None
+        self._lay_out()
+
+    def minimumSizeHint(self) -> QSize:
+        """Where three maps stand beside each other they keep nobody from making the panel narrow."""
+        bar = self._linked.bars[0].minimumSizeHint().width()
+        width = 2 * LEAST[0] + bar + 2 * self._grid.horizontalSpacing()
+        return QSize(width, self._grid.minimumSize().height())
+
+    def sizeHint(self) -> QSize:
+        """No more than it needs: an area that scrolls would else give it what its maps like best."""
+        return self.minimumSizeHint()
+
+    def show_maps(self, which: int) -> None:
+        """`ALL`, `PAIR`, `ALONE` or `NO_MAPS`."""
+        self._shown = which
+        self._lay_out()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._lay_out()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self._lay_out()
+
+    def _is_narrow(self) -> bool:
+        letters = 3 * _LETTERS * self.fontMetrics().averageCharWidth()
+        return self.width() < letters + sum(bar.sizeHint().width() for bar in self._linked.bars)
+
+    def _lay_out(self) -> None:
+        narrow = self._shown == ALL and self._is_narrow()
+        if (self._shown, narrow) == self._placed:
+            return
+        self._placed = (self._shown, narrow)
+        maps, bars = self._linked.maps, self._linked.bars
+        for widget in (*self._outputs, *maps, *bars):
+            self._grid.removeWidget(widget)
+            widget.setParent(self)
+        if self._shown == NO_MAPS:
+            self._grid.addWidget(self._outputs[A], 0, 0)
+            self._grid.addWidget(self._outputs[B], 1, 0)
+        pair, alone = self._shown in (ALL, PAIR), self._shown in (ALL, ALONE)
+        if pair:
+            self._place(A, 0, 0, 1)
+            self._place(B, 0, 1, 2)
+            self._grid.addWidget(bars[0], 1, 2)
+        if alone and narrow:
+            self._place(DIFFERENCE, 2, 0, 3, 2)
+            self._grid.addWidget(bars[1], 3, 2)
+        elif alone:
+            self._place(DIFFERENCE, 0, 3, 2)
+            self._grid.addWidget(bars[1], 1, 4)
+        for side, seen in ((A, pair), (B, pair), (DIFFERENCE, alone)):
+            self._outputs[side].setVisible(seen or (self._shown == NO_MAPS and side != DIFFERENCE))
+            maps[side].setVisible(seen)
+        for bar, seen in zip(bars, (pair, alone), strict=True):
+            bar.setVisible(seen)
+        left = pair or self._shown == NO_MAPS
+        for column, stretch in enumerate((left, pair, False, alone and not narrow, False)):
+            self._grid.setColumnStretch(column, int(stretch))
+        self._grid.setRowStretch(1, int(pair or (alone and not narrow)))
+        self._grid.setRowStretch(3, int(narrow))
+        self._grid.setRowStretch(4, int(self._shown == NO_MAPS))
+        self.updateGeometry()
+
+    def _place(self, side: int, row: int, column: int, over: int, map_over: int = 1) -> None:
+        """What is said at `row`, over so many columns, and the map below it."""
+        self._grid.addWidget(self._outputs[side], row, column, 1, over)
+        self._grid.addWidget(self._linked.maps[side], row + 1, column, 1, map_over)
+
 
 MATCHINGS: tuple[tuple[Matching, str, str], ...] = (
     ("index", "same number", "A head of A is held against the head of B of the same layer and number"),

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import PurePath
 
-from PySide6.QtCore import Qt
+import numpy as np
+from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import (
+    QLabel,
+    QLineEdit,
     QProgressBar,
     QPushButton,
     QSizePolicy,
@@ -16,22 +20,9 @@ from PySide6.QtWidgets import (
 )
 
 from attention_explorer.chooser.drops import texts_in
-from attention_explorer.colour_maps import sequential
+from attention_explorer.look.colour_maps import sequential
 from attention_explorer.panels.about import About
 from attention_explorer.panels.base import HEAD, Panel
-from attention_explorer.panels.corpus.about import about
-from attention_explorer.panels.corpus.choices import KINDS, QuestionFields
-from attention_explorer.panels.corpus.corpus_sentences import (
-    INVITE,
-    NOT_READ,
-    OTHERWISE,
-    asked_words,
-    name_of,
-    refusal,
-    remarks,
-    status,
-    whole_remarks,
-)
 from attention_explorer.panels.corpus.figures import (
     distance_figure,
     mean_map,
@@ -41,8 +32,7 @@ from attention_explorer.panels.corpus.figures import (
     why_no_score,
 )
 from attention_explorer.panels.corpus.pages import MapPage, OnePage, OpenedLine, PlacesPage, RowsPage
-from attention_explorer.panels.corpus.printed import printed, shown_cell, shown_distances, shown_place, shown_row
-from attention_explorer.panels.selected_head import head_name
+from attention_explorer.panels.selected_head import head_name, name_of_head
 from attention_explorer.session.corpus import corpus_means, corpus_view
 from attention_explorer.session.hover import Hover
 from attention_explorer.session.intents import (
@@ -57,19 +47,316 @@ from attention_explorer.session.intents import (
 from attention_explorer.session.session import Session
 from attention_explorer.session.state import Document, Notice, State
 from attention_explorer.widgets.card import Card
-from attention_explorer.widgets.elided_label import ElidedLabel
+from attention_explorer.widgets.dialogs import Kind, ask_where_to_save
 from attention_explorer.widgets.file_button import FileButton
+from attention_explorer.widgets.labels import ElidedLabel
+from attention_explorer.widgets.layouts import flowing
+from attention_explorer.widgets.number_text import value_text
 from attention_explorer.widgets.page import PageOrInvitation
 from attention_explorer.widgets.plot.figure import Figure
 from attention_explorer.widgets.plot.plot import Plot
-from attention_explorer.widgets.save_dialog import Kind, ask_where_to_save
 from attention_explorer.widgets.segments import Segments
-from attention_explorer.widgets.token_text import in_lines
+from attention_explorer.widgets.token_text import apart, in_lines
+from attention_explorer.widgets.whole_list_box import WholeListBox
 from attention_models.corpus.corpus_export import save_hits, save_means
-from attention_models.protocol.corpus import CorpusRequest, CorpusView, Hit
+from attention_models.files.text_stream import SUFFIXES
+from attention_models.protocol.corpus import (
+    WORD,
+    CorpusFigure,
+    CorpusQuestion,
+    CorpusRequest,
+    CorpusView,
+    Hit,
+    ShownCell,
+    ShownDistances,
+    ShownInCorpus,
+    ShownPlace,
+    ShownRow,
+)
 from attention_models.protocol.errors import ExplorerError
 from attention_models.protocol.request import Request
-from attention_models.protocol.values import CheckpointInfo
+from attention_models.protocol.roles import PATTERNS, ROLE_NAMES
+from attention_models.protocol.values import CheckpointInfo, SiteRef
+
+# Which figure of a page is written as PyTorch. Pure.
+
+
+_FEW = 3
+"""Distances, or keys of a row, that are printed: those with the largest weights."""
+
+
+def printed(view: CorpusView, site: SiteRef, head: int, figure: CorpusFigure | None) -> ShownInCorpus | None:
+    """What “Show as PyTorch” asks for; None where there is no figure."""
+    if figure is None:
+        return None
+    return ShownInCorpus(
+        of=view.request,
+        site=site,
+        head=head,
+        figure=figure,
+        texts=view.texts,
+        tokens=view.tokens,
+        ended=view.ended,
+    )
+
+
+def shown_cell(view: CorpusView, site: SiteRef, head: int, selected: tuple[int, int]) -> ShownCell | None:
+    """The selected cell of the mean map; else its largest, in a row with a choice where there is one."""
+    found = mean_map(view, site, head)
+    if found is None or np.isnan(found.values).all():
+        return None
+    rows, columns = found.values.shape
+    query, key = selected
+    if not (0 <= query < rows and 0 <= key < columns) or np.isnan(found.values[query, key]):
+        has_choice = (~np.isnan(found.values)).sum(axis=1, keepdims=True) > 1  # (rows, 1)
+        chosen = np.where(has_choice, found.values, np.nan) if has_choice.any() else found.values
+        query, key = divmod(int(np.nanargmax(chosen)), columns)
+    return ShownCell(query, key, float(found.values[query, key]))
+
+
+def shown_distances(view: CorpusView, site: SiteRef, head: int) -> ShownDistances | None:
+    if site not in view.sites or head >= view.by_distance.shape[1]:
+        return None
+    means = view.by_distance[view.sites.index(site), head]
+    few = tuple((int(view.distances[i]), float(means[i])) for i in _largest_first(means))
+    return ShownDistances(few) if few else None
+
+
+def shown_place(view: CorpusView, site: SiteRef, head: int, hit: Hit | None) -> ShownPlace | None:
+    """`hit` is the one that is chosen in the list of this head, None where it has none."""
+    if site not in view.sites or head >= view.scores.shape[1]:
+        return None
+    score = float(view.scores[view.sites.index(site), head])
+    return None if np.isnan(score) else ShownPlace(score, hit)
+
+
+def shown_row(view: CorpusView, site: SiteRef, head: int, row: int) -> ShownRow | None:
+    """Of the gathered rows the one at `row`, else the first."""
+    if site not in view.row_sites or not view.rows:
+        return None
+    chosen = view.rows[row if 0 <= row < len(view.rows) else 0]
+    weights = chosen.weights[view.row_sites.index(site)]
+    if head >= len(weights):
+        return None
+    of_head = weights[head]
+    few = tuple((key, float(of_head[key])) for key in _largest_first(of_head))
+    return ShownRow(chosen.line, chosen.text, chosen.second, chosen.query, few) if few else None
+
+
+def _largest_first(values: np.ndarray) -> list[int]:
+    """Where the few largest are; NaN is none."""
+    order = np.argsort(np.nan_to_num(values, nan=-1.0), kind="stable")[::-1][:_FEW]
+    return [int(place) for place in order if not np.isnan(values[place])]
+
+
+# What the Corpus panel says. Pure.
+
+
+INVITE = (
+    "Choose a file of texts, or drop one here: .txt with a text a line, .csv, .tsv or .jsonl; a second column makes "
+    "pairs, or gives a translator what its decoder says. The model reads a few at a time, and the window goes "
+    "on meanwhile."
+)
+NOT_READ = "Not read yet: press Read."
+OTHERWISE = "What was read is of another file, or of other changes to the model. Press Read to read it as it is now."
+
+
+def name_of(path: str) -> str:
+    """A file's name, for sentences."""
+    return apart(PurePath(path).name)
+
+
+def refusal(info: CheckpointInfo | None) -> str:
+    """Why the open model reads no file of texts; "" where it does."""
+    if info is None:
+        return ""
+    if info.family == "vision":
+        return f"{info.name} looks at pictures. Open a model of text to read a file of texts."
+    if not info.stacks and info.textbook:
+        return f"{info.name} has no attention, so there is nothing to gather."
+    return ""
+
+
+def status(view: CorpusView, reading: bool) -> str:
+    """How much was read, and how fast."""
+    parts = [many(view.texts, "text"), many(view.tokens, "token")]
+    if view.seconds > 0:
+        rate = view.texts / view.seconds
+        parts.append(f"{rate:,.0f} texts a second" if rate >= 10 else f"{rate:.1f} texts a second")
+    if reading:
+        parts.append(f"{view.share:.0%} read")
+    elif view.ended and not view.broken:
+        parts.append("read to the end")
+    elif view.broken:
+        parts.append(f"broken off after line {view.lines:,}")
+    else:
+        parts.append(f"stopped at {view.share:.0%}")
+    return " · ".join(parts)
+
+
+def remarks(view: CorpusView) -> str:
+    """What was left out and why, and what was written in the place of a target, in one line."""
+    count = [f"{view.left_out_count:,} left out."] if view.left_out_count > 1 else []
+    return " ".join((*_of_file(view), *count, *view.left_out[:1]))
+
+
+def whole_remarks(view: CorpusView) -> tuple[str, ...]:
+    """The same with every sentence there is."""
+    more = view.left_out_count - len(view.left_out)
+    return (*_of_file(view), *view.left_out, *((f"And {more:,} more.",) if more else ()))
+
+
+def _of_file(view: CorpusView) -> list[str]:
+    said = [view.broken] if view.broken else []
+    if view.written:
+        whose = "has no second text" if view.written == 1 else "have no second text"
+        said.append(f"{many(view.written, 'line')} {whose}: there the decoder says what the model writes itself.")
+    return said
+
+
+def many(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def asked_words(question: CorpusQuestion) -> str:
+    """What was asked, as a clause: "attends to the token before"; "" for nothing."""
+    asked = question.attends_to
+    if asked.startswith(WORD):
+        return f"attends to “{asked.removeprefix(WORD)}”"
+    return f"attends to {ROLE_NAMES[asked].title}" if asked in ROLE_NAMES else ""
+
+
+KINDS = f"Texts ({' '.join(f'*{suffix}' for suffix in SUFFIXES)});;All files (*)"
+_FIELD_LETTERS = 14
+
+
+class QuestionFields(QObject):
+    """What heads are asked about the texts, and whose rows are compared: two rows of fields, each for its page."""
+
+    asked = Signal(object)
+    """A `CorpusQuestion`, by a person."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._question = CorpusQuestion()
+        self.pattern = WholeListBox()
+        self.pattern.setAccessibleName("What heads are asked")
+        self.pattern.setToolTip("Rank the heads by how much they attend to it, and list where the selected one does")
+        self.pattern.setMinimumContentsLength(16)
+        self.pattern.addItem("nothing asked", "")
+        for role in PATTERNS:
+            self.pattern.addItem(role.title, role.name)
+        self.pattern.addItem("a token…", WORD)
+        self.word = _field("the token", "The token that heads are asked about, as it is drawn: the, ball")
+        self.rows_of = _field("a token", "Whose rows are compared across the texts, as it is drawn: the, ball")
+        self.even = QLabel()
+        self.even.setProperty("role", "dim")
+        self.even.setToolTip("The score of a head that attends evenly to all that it sees")
+        self.heads_row = flowing(QLabel("Attends to"), self.pattern, self.word, self.even)
+        self.rows_row = flowing(QLabel("Rows of"), self.rows_of)
+        self.pattern.activated.connect(lambda _: self._on_pattern())
+        self.word.editingFinished.connect(self._ask)
+        self.rows_of.editingFinished.connect(self._ask)
+        self.show_question(self._question)
+
+    def show_question(self, question: CorpusQuestion) -> None:
+        """Show what is asked. Emits nothing."""
+        self._question = question
+        is_word = question.attends_to.startswith(WORD)
+        self.pattern.setCurrentIndex(self.pattern.findData(WORD if is_word else question.attends_to))
+        self.word.setText(question.attends_to.removeprefix(WORD) if is_word else "")
+        self.word.setVisible(is_word)
+        self.rows_of.setText(question.rows_of)
+
+    def _on_pattern(self) -> None:
+        is_word = self.pattern.currentData() == WORD
+        self.word.setVisible(is_word)
+        if is_word:
+            self.word.setFocus()
+        if not is_word or self.word.text():
+            self._ask()
+
+    def _ask(self) -> None:
+        pattern, word = self.pattern.currentData(), self.word.text().strip()
+        if pattern == WORD:
+            pattern = f"{WORD}{word}" if word else ""
+        question = CorpusQuestion(pattern or "", self.rows_of.text().strip())
+        if question != self._question:
+            self.asked.emit(question)
+
+
+def _field(hint: str, tooltip: str) -> QLineEdit:
+    field = QLineEdit()
+    field.setPlaceholderText(hint)
+    field.setAccessibleName(tooltip)
+    field.setToolTip(tooltip)
+    field.setMaxLength(200)
+    field.setFixedWidth(_FIELD_LETTERS * field.fontMetrics().averageCharWidth())
+    return field
+
+
+# What the (i) of Corpus says. Pure.
+
+
+_WHAT = (
+    "Every text of a file is run through the open model as it is now, changes included. Map is the mean weight of the "
+    "selected head between places counted from the beginning of a text; Distance the mean weight by how far the key "
+    "lies before the query, in rows where more than one key is visible."
+)
+_SUMS = "Nothing is kept of a text but sums, and the places that are listed, so a file may be as long as it likes."
+_TRY = "Try: ask what attends to the token before, take the head that leads, and look at Map and Distance."
+
+
+def about(state: State) -> About:
+    loaded = state.results.loaded
+    sentence = refusal(None if loaded is None else loaded.info)
+    if sentence:
+        return About((sentence, _WHAT))
+    means = corpus_means(state)
+    if means is None:
+        return About((_WHAT, _SUMS), _TRY)
+    return About.of((_WHAT, _counted(state), _largest(state), _asked(state)), _TRY)
+
+
+def _counted(state: State) -> str:
+    means = corpus_means(state)
+    assert means is not None
+    so_far = "" if means.ended else " so far"
+    return (
+        f"These are {many(means.texts, 'text')} of {name_of(means.request.path)}{so_far}, "
+        f"{many(means.tokens, 'token')}."
+    )
+
+
+def _largest(state: State) -> str:
+    means, selection = corpus_means(state), state.selection
+    found = None if means is None or selection.site is None else mean_map(means, selection.site, selection.head)
+    if found is None:
+        return ""
+    values = np.where((~np.isnan(found.values)).sum(axis=1, keepdims=True) > 1, found.values, np.nan)
+    if np.isnan(values).all():
+        return ""
+    query, key = divmod(int(np.nanargmax(values)), values.shape[1])
+    return (
+        f"The largest mean of the selected head, in a row with a choice, is {value_text(float(values[query, key]))}: "
+        f"from place {query} to place {key}, over {many(int(found.texts[query, key]), 'text')}."
+    )
+
+
+def _asked(state: State) -> str:
+    view, site = corpus_view(state), state.selection.site
+    if view is None or site is None or not view.request.question.attends_to:
+        return ""
+    heads, even = ranked_heads(view, site.stack)
+    if not heads or even is None:
+        return ""
+    layer, head, _, score = heads[0]
+    name = name_of_head(SiteRef(site.stack, layer), head, view.sites)
+    return (
+        f"Of all heads {name} {asked_words(view.request.question)} most, {value_text(score)} of its attention where "
+        f"there is such a key; a head that attends evenly would give {value_text(even)}."
+    )
+
 
 MAP, DISTANCE, PLACES, ROWS = range(4)
 _PAGES = (

@@ -10,8 +10,8 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
-from attention_explorer.colour_maps import ColourTable, sequential
-from attention_explorer.text_size import wide
+from attention_explorer.look.colour_maps import ColourTable, sequential
+from attention_explorer.look.text_size import wide
 from attention_explorer.widgets.cells_widget import NOWHERE, Cell, CellsWidget
 from attention_explorer.widgets.number_text import value_text
 from attention_explorer.widgets.token_text import shortened

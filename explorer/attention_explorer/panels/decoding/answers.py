@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from attention_explorer.panels.decoding.side_by_side import SampleSet, best_of, followed
 from attention_explorer.session.branches import Node
-from attention_models.protocol.decoding import Beam, DecodeStepRequest, DecodeStepView
-from attention_models.protocol.decoding_settings import DecodeSettings
+from attention_models.protocol.decoding import Beam, DecodeSettings, DecodeStepRequest, DecodeStepView
 
 _VIEWS_KEPT = 2000  # of a text; any other is computed again when it comes into view
 _SEARCHES_KEPT = 8

@@ -21,7 +21,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from attention_explorer.text_size import smaller, wide
+from attention_explorer.look.text_size import smaller, wide
 from attention_explorer.widgets.number_text import MINUS
 from attention_explorer.widgets.themed import ThemedWidget
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from attention_explorer.panels.decoding.answers import SearchAnswers
-from attention_explorer.panels.decoding.layout import log_text, ranked_text
+from attention_explorer.panels.decoding.situation import log_text, ranked_text
 from attention_explorer.session.branches import Branches, Node
 from attention_explorer.widgets.number_text import MINUS, percent_text
 from attention_explorer.widgets.token_text import shortened
 from attention_models.protocol.ablation import Ablation
-from attention_models.protocol.decoding import DecodeStepView
-from attention_models.protocol.decoding_settings import DecodeSettings
+from attention_models.protocol.decoding import DecodeSettings, DecodeStepView
 from attention_models.protocol.information import Unit
 from attention_models.protocol.interventions import Intervention, describe
 

@@ -9,8 +9,7 @@ from dataclasses import replace
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from attention_explorer.panels.decoding.answers import Answers
-from attention_explorer.panels.decoding.in_view import InView
-from attention_explorer.panels.decoding.requests import samples_request, step_request
+from attention_explorer.panels.decoding.in_view import InView, samples_request, step_request
 from attention_explorer.panels.decoding.side_by_side import SampleSet
 from attention_explorer.panels.decoding.situation import Actions, Situation
 from attention_explorer.session.branches import ROOT, Branches
@@ -18,10 +17,10 @@ from attention_explorer.session.writing import TEXTS_KEPT, Origin
 from attention_models.protocol.decoding import (
     DecodeSamplesRequest,
     DecodeSamplesView,
+    DecodeSettings,
     DecodeStepRequest,
     DecodeStepView,
 )
-from attention_models.protocol.decoding_settings import DecodeSettings
 
 
 class DecodePlayer(InView):

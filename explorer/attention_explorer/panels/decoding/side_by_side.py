@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
-from attention_explorer.panels.decoding.layout import score
+from attention_explorer.panels.decoding.situation import score
 from attention_explorer.session.branches import ROOT, Branches
-from attention_models.protocol.decoding import Beam, DecodeSamplesView, DecodeStepView
-from attention_models.protocol.decoding_settings import DecodeSettings
+from attention_models.protocol.decoding import Beam, DecodeSamplesView, DecodeSettings, DecodeStepView
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from attention_explorer.text_size import wide
+from attention_explorer.look.text_size import wide
 from attention_explorer.widgets.items_widget import ItemsWidget
 
 _GAP = 4.0

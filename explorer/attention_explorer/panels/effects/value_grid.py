@@ -16,8 +16,8 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from attention_explorer.colour_maps import ColourTable, diverging
-from attention_explorer.text_size import is_read_from_afar, smaller, wide
+from attention_explorer.look.colour_maps import ColourTable, diverging
+from attention_explorer.look.text_size import is_read_from_afar, smaller, wide
 from attention_explorer.widgets.cells_widget import NOWHERE, Cell, CellsWidget
 
 _GAP = 2.0

@@ -9,12 +9,12 @@ import numpy as np
 from PySide6.QtCore import QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QImage, QPainter, QPen
 
+from attention_explorer.look.text_size import wide
+from attention_explorer.look.theme import Theme
 from attention_explorer.panels.flow.block_layout import NAMES, PAD, BlockLayout, strip_height
 from attention_explorer.panels.flow.box_text import Around, fitting, is_off, neuron_name, title, ways_to_say
+from attention_explorer.panels.flow.ground import draw_stripes
 from attention_explorer.panels.flow.model_paint import part_colour, tinted
-from attention_explorer.panels.flow.stripes import draw_stripes
-from attention_explorer.text_size import wide
-from attention_explorer.theme import Theme
 from attention_explorer.widgets.number_text import signed
 from attention_explorer.widgets.token_text import isolated
 from attention_models.protocol.flow import Box, FeedForwardBox, HeadsBox, NormBox, OutputBox, ProjectionBox

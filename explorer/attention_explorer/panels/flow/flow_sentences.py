@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from attention_explorer.panels.flow.box_text import Around, is_off, said, short_name, through, title
-from attention_explorer.panels.flow.model_scene import OutputGroup, Place, StackScene
-from attention_explorer.panels.flow.recurrent_scene import RecurrentScene
+from attention_explorer.panels.flow.model_scene import OutputGroup, Place, RecurrentScene, StackScene
 from attention_explorer.widgets.number_text import added, counted, signed, value_text
 from attention_models.protocol.flow import (
     STREAM,

@@ -20,11 +20,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from attention_explorer.colour_maps import sequential
-from attention_explorer.panels.flow.matrices_layout import WITH_NUMBERS
-from attention_explorer.panels.flow.matrices_picture import MatricesPicture
+from attention_explorer.look.colour_maps import sequential
+from attention_explorer.panels.flow.matrices_picture import WITH_NUMBERS, MatricesPicture
 from attention_explorer.panels.flow.matrices_scene import Scene
-from attention_explorer.widgets.elided_label import ElidedLabel
+from attention_explorer.widgets.labels import ElidedLabel
 from attention_explorer.widgets.page import wrapped
 from attention_models.protocol.matrices import MatricesView
 

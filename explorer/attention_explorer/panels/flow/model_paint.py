@@ -10,6 +10,8 @@ import numpy as np
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPainterPath, QPen
 
+from attention_explorer.look.text_size import solid, wide
+from attention_explorer.look.theme import Theme
 from attention_explorer.panels.flow.model_layout import ModelLayout
 from attention_explorer.panels.flow.model_scene import (
     Arcs,
@@ -20,8 +22,6 @@ from attention_explorer.panels.flow.model_scene import (
     Scales,
     StackScene,
 )
-from attention_explorer.text_size import solid, wide
-from attention_explorer.theme import Theme
 from attention_models.protocol.flow import Written
 
 LEAST_WEIGHT = 0.01  # arcs below this weight are not drawn

@@ -18,13 +18,13 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QScrollBar, QSizePolicy, QWidget
 
+from attention_explorer.look.text_size import wide
 from attention_explorer.panels.flow.flow_sentences import crossing_text
 from attention_explorer.panels.flow.ground import Ground
 from attention_explorer.panels.flow.model_header import ModelHeader
 from attention_explorer.panels.flow.model_layout import CHIP, ModelLayout, StackSize, model_layout
 from attention_explorer.panels.flow.model_paint import ModelPainter, block_name, tinted
 from attention_explorer.panels.flow.model_scene import NOWHERE, Arcs, Marks, ModelScene, OutputGroup, Place, scales_of
-from attention_explorer.text_size import wide
 from attention_explorer.widgets.themed import ThemedWidget
 
 _BAR = 12  # thickness of a scroll bar

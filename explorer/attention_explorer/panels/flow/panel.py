@@ -11,12 +11,16 @@ from PySide6.QtWidgets import QStyle, QWidget
 from attention_explorer.panels.about import About
 from attention_explorer.panels.base import EDITED, MASKS, Panel
 from attention_explorer.panels.base import Place as Where
-from attention_explorer.panels.flow.about import of_matrices, of_model, of_time, waiting
 from attention_explorer.panels.flow.body import FlowBody
 from attention_explorer.panels.flow.box_text import PLACEMENTS
-from attention_explorer.panels.flow.model_scene import NOWHERE, Marks, ModelScene, Place
-from attention_explorer.panels.flow.play_steps import PlayStep, play_steps, recurrent_steps
-from attention_explorer.panels.flow.player import Player
+from attention_explorer.panels.flow.flow_sentences import (
+    block_sentence,
+    input_sentence,
+    output_sentence,
+    recurrent_sentence,
+)
+from attention_explorer.panels.flow.model_scene import NOWHERE, Marks, ModelScene, OutputGroup, Place, RecurrentScene
+from attention_explorer.panels.flow.player import Player, PlayStep, play_steps, recurrent_steps
 from attention_explorer.panels.flow.shown import (
     arc_row,
     arcs_of,
@@ -34,7 +38,6 @@ from attention_explorer.panels.flow.shown import (
     selected_place,
     site_at,
 )
-from attention_explorer.panels.flow.switches import labels_of, skips_of
 from attention_explorer.panels.path import PathEnd
 from attention_explorer.panels.predicted import wanted_prediction
 from attention_explorer.panels.selected_head import (
@@ -60,16 +63,130 @@ from attention_explorer.session.session import Session
 from attention_explorer.session.state import State
 from attention_explorer.session.view_options import Distance
 from attention_explorer.widgets.card import Card
+from attention_explorer.widgets.number_text import counted, value_text
 from attention_explorer.widgets.token_text import isolated
 from attention_models.protocol.ablation import Ablation
-from attention_models.protocol.classes import ClassesView
 from attention_models.protocol.comparison import CompareView
-from attention_models.protocol.flow import BlockRequest, BlockView, FlowRequest, FlowView, HeadsBox
+from attention_models.protocol.flow import (
+    BlockRequest,
+    BlockView,
+    Box,
+    FeedForwardBox,
+    FlowRequest,
+    FlowView,
+    HeadsBox,
+    NormBox,
+    OutputBox,
+)
 from attention_models.protocol.head import HeadView, RowView
+from attention_models.protocol.interventions import Intervention
 from attention_models.protocol.matrices import MatricesRequest, MatricesView
-from attention_models.protocol.prediction import PredictionView
+from attention_models.protocol.prediction import ClassesView, PredictionView
 from attention_models.protocol.request import Request
 from attention_models.protocol.sentence import SentenceView
+from attention_models.protocol.values import SiteRef
+
+# What the (i) of the picture of the model says. Pure.
+
+
+_WHAT = (
+    "The whole model in one picture: each lane is the residual stream of one token, as wide as its norm; each "
+    "bar is what a part of a block wrote into it."
+)
+_BLOCK = "One block, box by box: every module that ran for the selected token, and what it made of its vector."
+_MATRICES = "One head as matrices: queries times keys, scaled, masked, softmax, times values."
+_TIME = "A recurrent model in time: the encoder reads token after token into a state, the decoder writes from it."
+_BEFORE = "It appears when the model has run, from what the model reads, at the bottom, to what it says at the top."
+_TRY = "Try: press Play, or click a block to select it, again to open it; there a box has its numbers. Esc goes out."
+_TRY_BLOCK = "Try: click a box to read its numbers, and Switch off to see what the model says without it; Esc goes out."
+_TRY_MATRICES = (
+    "Try: click a cell of the weights: its query's row and its key's column light up in every matrix. Esc goes out."
+)
+_TRY_TIME = (
+    "Try: press Play, and watch the state go from token to token; with attention, arcs go back to every source token."
+)
+
+
+def waiting() -> About:
+    return About((_WHAT, _BEFORE), _TRY)
+
+
+def of_time(scene: RecurrentScene, step: int) -> About:
+    """Of a recurrent model, at a step of its decoder."""
+    counts = (
+        f"Here {counted(len(scene.source), 'token')} of the source are read, one after the other, and "
+        f"{counted(len(scene.target), 'step')} of the target follow."
+    )
+    return About(
+        (_TIME, counts, recurrent_sentence(scene, len(scene.source) + min(step, len(scene.target) - 1))), _TRY_TIME
+    )
+
+
+def of_model(scene: ModelScene, at: Place, outputs: Sequence[OutputGroup], distance: Distance) -> About:
+    """Of the selected block and token."""
+    stack = scene.stacks[at.stack]
+    what, to_try = (_BLOCK, _TRY_BLOCK) if distance == "block" else (_WHAT, _TRY)
+    blocks = sum(len(each.flow.blocks) for each in scene.stacks)
+    begins = f"{counted(blocks, 'block')}. {input_sentence(stack, at.position)}" if distance == "model" else ""
+    said = block_sentence(stack, at) if at.block >= 0 else ""
+    output = next((output_sentence(group) for group in outputs if group.rows), "")
+    return About.of((what, begins, said, output), to_try)
+
+
+def of_matrices(view: MatricesView | None, query: str, key: str, at: tuple[int, int]) -> About:
+    """Of the selected cell, whose tokens are called `query` and `key`."""
+    if view is None:
+        return About((_MATRICES, "The matrices appear when they are computed."), _TRY_MATRICES)
+    row, column = at[0] - view.request.first_query, at[1] - view.request.first_key
+    sizes = (
+        f"Q is {view.queries} × {view.q.shape[1]}, K {view.keys} × {view.k.shape[1]} and V {view.keys} × "
+        f"{view.v.shape[1]}: a row a token."
+    )
+    if not (0 <= row < len(view.weights) and 0 <= column < view.weights.shape[1]):
+        return About((_MATRICES, sizes), _TRY_MATRICES)
+    cell = (
+        f"“{query}” and “{key}”: q · k is {value_text(float(view.raw[row, column]))}, the score "
+        f"{value_text(float(view.scores[row, column]))}, the weight "
+        f"{value_text(float(view.weights[row, column]))}."
+    )
+    return About((_MATRICES, sizes, cell), _TRY_MATRICES)
+
+
+# Which boxes of a block can be switched off, and which intervention that is. Pure.
+
+
+_PARTS = {"attention": "attention", "cross": "cross", "feed_forward": "mlp"}
+
+
+def skips_of(view: BlockView) -> dict[int, Ablation]:
+    """Of each box that can be switched off what takes it away: sublayers once, norms where they learned a gain."""
+    skips: dict[int, Ablation] = {}
+    block = SiteRef(view.request.stack, view.request.layer)
+    norms = 0
+    for number, box in enumerate(view.boxes):
+        if isinstance(box, NormBox):
+            norms += 1
+            if box.gain is not None or box.off:
+                skips[number] = Ablation(f"norm{norms}", block)
+        elif _closes(view.boxes, number) and box.part in _PARTS:
+            skips[number] = Ablation(_PARTS[box.part], block)
+    return skips
+
+
+def _closes(boxes: tuple[Box, ...], number: int) -> bool:
+    """Whether a box is the last one of its sublayer that stands for the sublayer as a whole."""
+    box = boxes[number]
+    if isinstance(box, (FeedForwardBox, OutputBox)):
+        return True
+    has_output = any(isinstance(each, OutputBox) and each.part == box.part for each in boxes)
+    return isinstance(box, HeadsBox) and not has_output
+
+
+def labels_of(skips: dict[int, Ablation], on: Iterable[Intervention]) -> dict[int, str]:
+    """What the switches say, while the interventions `on` act."""
+    off = {(skip.part, skip.site) for skip in on if isinstance(skip, Ablation) and not skip.on}
+    return {number: "Switch on" if (skip.part, skip.site) in off else "Switch off" for number, skip in skips.items()}
+
 
 _DISTANCES: tuple[Distance, ...] = ("model", "block", "attention")
 _WAITING = "The model appears here, from what it reads to what it says, when it has run."

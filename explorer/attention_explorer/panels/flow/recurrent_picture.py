@@ -6,12 +6,12 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPainterPath, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from attention_explorer.look.text_size import solid, wide
 from attention_explorer.panels.flow.box_paint import draw_arrowhead
 from attention_explorer.panels.flow.box_text import fitting
+from attention_explorer.panels.flow.ground import draw_stripes
 from attention_explorer.panels.flow.model_paint import LEAST_WEIGHT, tinted
-from attention_explorer.panels.flow.recurrent_scene import RecurrentScene
-from attention_explorer.panels.flow.stripes import draw_stripes
-from attention_explorer.text_size import solid, wide
+from attention_explorer.panels.flow.model_scene import RecurrentScene
 from attention_explorer.widgets.number_text import value_text
 from attention_explorer.widgets.themed import ThemedWidget
 

@@ -16,21 +16,20 @@ from attention_explorer.panels.flow.model_scene import (
     OutputGroup,
     OutputRow,
     Place,
+    RecurrentScene,
     StackScene,
 )
-from attention_explorer.panels.flow.recurrent_scene import RecurrentScene
 from attention_explorer.panels.predicted import is_masked
 from attention_explorer.panels.selected_head import head_shown, row_of, site_words
 from attention_explorer.session.state import State
 from attention_explorer.widgets.number_text import percent_text, value_text
 from attention_explorer.widgets.token_text import byte_note, piece_note, shortened
 from attention_models.protocol.ablation import head_skip
-from attention_models.protocol.classes import ClassesView
 from attention_models.protocol.comparison import CompareView
 from attention_models.protocol.flow import BlockView, FlowView, HeadsBox, StackFlow
 from attention_models.protocol.head import RowView
 from attention_models.protocol.information import Unit, from_nats
-from attention_models.protocol.prediction import PredictionView
+from attention_models.protocol.prediction import ClassesView, PredictionView
 from attention_models.protocol.running import Ran
 from attention_models.protocol.sentence import SentenceView
 from attention_models.protocol.values import Candidate, SiteRef, Token

@@ -7,11 +7,11 @@ from PySide6.QtGui import QAction, QGuiApplication
 from PySide6.QtWidgets import QMenu, QPushButton, QSizePolicy, QToolButton, QWidget
 
 from attention_explorer.panels.input.labels import title
-from attention_explorer.widgets.rows import in_row
+from attention_explorer.widgets.layouts import in_row
 from attention_explorer.widgets.segments import Segments
 from attention_explorer.widgets.token_text import shortened
 from attention_explorer.widgets.whole_list_box import WholeListBox
-from attention_models.files.text_lines import lines_of
+from attention_models.files.text_stream import lines_of
 from attention_models.protocol.batch import PaddingSide
 from attention_models.protocol.errors import ExplorerError
 

@@ -11,8 +11,8 @@ from typing import Literal, NamedTuple
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen, QPixmap
 
+from attention_explorer.look.theme import Theme
 from attention_explorer.panels.input.turn_mark import draw_turn_line, turn_ground
-from attention_explorer.theme import Theme
 
 ChipRole = Literal["", "ok", "warning", "error", "key", "query"]
 

@@ -3,35 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
 from PySide6.QtCore import QEvent, Qt, Signal
-from PySide6.QtWidgets import QBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QGridLayout, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from attention_explorer.panels.base import EDITED, MASKS, Panel, Place
 from attention_explorer.panels.first_token import attention_sink
 from attention_explorer.panels.input.batch import BatchParts
-from attention_explorer.panels.input.body import InputBody
 from attention_explorer.panels.input.chat import ChatParts
-from attention_explorer.panels.input.facts import continued_words, info_of, mask_token, remark, remedy, sees_pictures
 from attention_explorer.panels.input.input_sentences import (
     can_step,
     chips_of,
+    language_remark,
+    padding_remark,
+    separator_remark,
     step_tooltip,
+    template_remark,
     typed_padding,
     typed_separators,
+    unknown_remark,
     word_span,
 )
-from attention_explorer.panels.input.labels import KeyButton, dim, mark, title
-from attention_explorer.panels.input.pair import PairParts
+from attention_explorer.panels.input.labels import KeyButton, TextInput, dim, mark, title
 from attention_explorer.panels.input.picture import PictureRow
-from attention_explorer.panels.input.shown_row import caption, shown_row
-from attention_explorer.panels.input.sides import Sides, sides
-from attention_explorer.panels.input.target import TargetParts
-from attention_explorer.panels.input.text_input import TextInput
-from attention_explorer.panels.input.token_strip import TokenStrip
-from attention_explorer.panels.input.token_strip_area import TokenStripArea
-from attention_explorer.panels.selected_head import by_words, wanted_head
+from attention_explorer.panels.input.second_text import PairParts, TargetParts
+from attention_explorer.panels.input.token_strip import TokenStrip, TokenStripArea
+from attention_explorer.panels.selected_head import (
+    by_words,
+    head_name,
+    head_shown,
+    row_of,
+    site_word_labels,
+    token_word,
+    wanted_head,
+)
 from attention_explorer.session.hidden import WEIGHTS, Hide
 from attention_explorer.session.hover import NOTHING, Hover, Pointed
 from attention_explorer.session.intents import (
@@ -62,11 +71,11 @@ from attention_explorer.session.state import Notice, State
 from attention_explorer.session.texts import texts_of
 from attention_explorer.widgets.callout import CodeButton
 from attention_explorer.widgets.card import Card
-from attention_explorer.widgets.elided_label import ElidedLabel
+from attention_explorer.widgets.labels import ElidedLabel
 from attention_explorer.widgets.page import wrapped
-from attention_explorer.widgets.small_screens import is_low
+from attention_explorer.widgets.screens import WindowSize, is_low
 from attention_explorer.widgets.token_text import in_lines
-from attention_explorer.widgets.window_size import WindowSize
+from attention_models.protocol.batch import Batch
 from attention_models.protocol.chat import Pair
 from attention_models.protocol.decoding import into_input
 from attention_models.protocol.head import HeadView, RowView
@@ -74,8 +83,254 @@ from attention_models.protocol.interventions import Mask
 from attention_models.protocol.prompt import plain_text, shown_of
 from attention_models.protocol.request import Request
 from attention_models.protocol.running import ForwardRequest, Ran
-from attention_models.protocol.values import SiteRef
-from attention_models.protocol.word_spans import Words
+from attention_models.protocol.values import CheckpointInfo, Site, SiteRef, site_tokens
+from attention_models.protocol.word_spans import MERGED, Words, site_words
+
+_FIELD = 60
+"""Letters that the text has room for before buttons say their keys."""
+
+
+class InputBody(QWidget):
+    """Lays out parts that the panel has made."""
+
+    def __init__(
+        self,
+        heading: QWidget,
+        text: QWidget,
+        chat: ChatParts,
+        batch: BatchParts,
+        pair: PairParts,
+        picture: QWidget,
+        buttons: Sequence[QWidget],
+        tokens: QWidget,
+        target: TargetParts,
+        said: Sequence[QWidget],
+    ) -> None:
+        """`said` are labels; the first two take the room that is left."""
+        super().__init__()
+        top = Qt.AlignmentFlag.AlignTop
+        texts = QGridLayout()  # the two texts begin and end below each other
+        texts.setHorizontalSpacing(10)
+        texts.setVerticalSpacing(4)
+        texts.setColumnStretch(1, 1)
+        middle = Qt.AlignmentFlag.AlignVCenter
+        for place, part in enumerate(batch.row):
+            texts.addWidget(part, 0, place, *((Qt.AlignmentFlag.AlignRight | middle,) if place == 2 else ()))
+        texts.addWidget(heading, 1, 0, top)
+        texts.addWidget(text, 1, 1)
+        texts.addWidget(chat.side, 1, 0, top)
+        texts.addWidget(chat.turns, 1, 1)
+        texts.addWidget(picture, 1, 0, 1, 2)  # in the place of the text
+        line = QHBoxLayout()
+        line.setSpacing(10)
+        for part in buttons:
+            line.addWidget(part, 0, middle)
+        texts.addLayout(line, 1, 2, top)
+        for place, part in enumerate(pair.row):
+            texts.addWidget(part, 2, place, top | Qt.AlignmentFlag.AlignRight if place == 2 else top)
+        texts.addWidget(tokens, 3, 0, 1, 3)
+        self._buttons, self._line = tuple(buttons), line
+        self._tokens, self._is_low = tokens, False
+        self._texts, self._target_tokens = texts, target.area
+        self._after_target = QHBoxLayout()
+        self._after_target.setSpacing(10)
+        self._after_target.addStretch(0)
+        *before, last = target.row
+        for place, part in enumerate(before):
+            texts.addWidget(part, 4, place, top)
+        self._after_target.addWidget(last, 0, top)
+        texts.addLayout(self._after_target, 4, len(before))
+        texts.addWidget(target.area, 5, 0, 1, 3)
+        below = QHBoxLayout()
+        below.setSpacing(10)
+        below.addWidget(chat.legend)
+        below.addWidget(pair.legend)
+        for place, part in enumerate(said):
+            below.addWidget(part, int(place < 2))
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        column.addLayout(texts)
+        column.addLayout(below)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._say_keys()
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.LayoutRequest:  # a button came or went, or letters have another size
+            self._say_keys()
+        return super().event(event)
+
+    def _say_keys(self) -> None:
+        """The keys stand on the buttons where the text keeps its room."""
+        shown = [button for button in self._buttons if not button.isHidden()]
+        keyed = [button for button in shown if isinstance(button, KeyButton)]
+        taken = sum(button.sizeHint().width() + self._line.spacing() for button in shown)
+        taken += sum(button.key_width for button in keyed if not button.says_key)
+        says = self.width() - taken >= _FIELD * self.fontMetrics().averageCharWidth()
+        for button in keyed:
+            button.set_says_key(says)
+
+    def set_low(self, low: bool) -> None:
+        """In a low window the target's tokens stand beside it, not below."""
+        self._is_low = low
+        if self._texts.indexOf(self._tokens) < 0:
+            return  # they are given away
+        if low:
+            self._texts.removeWidget(self._target_tokens)
+            self._after_target.insertWidget(1, self._target_tokens, 1)
+        else:
+            self._after_target.removeWidget(self._target_tokens)
+            self._texts.addWidget(self._target_tokens, 5, 0, 1, 3)
+
+    def give_tokens(self) -> tuple[QWidget, QWidget]:
+        """The tokens of the text and of the target, to be shown elsewhere until `take_tokens`."""
+        self._texts.removeWidget(self._tokens)
+        (self._after_target if self._is_low else self._texts).removeWidget(self._target_tokens)
+        return self._tokens, self._target_tokens
+
+    def take_tokens(self) -> None:
+        """Put the tokens back in their places."""
+        self._texts.addWidget(self._tokens, 3, 0, 1, 3)
+        self._texts.addWidget(self._target_tokens, 5, 0, 1, 3)
+        if self._is_low:
+            self.set_low(True)
+
+
+# What the input panel asks of the state: the kind of model, its mask, what is odd about the text. Pure.
+
+
+_ONE_CHOICE = (
+    "This model chooses between texts. Type what comes first as text A, and one choice as text B; "
+    "“+ Choice” adds another."
+)
+_ONE_TEXT = "This model chooses between texts: “+ Choice” adds another."
+
+
+def info_of(state: State) -> CheckpointInfo | None:
+    """What the open checkpoint is."""
+    return state.results.loaded.info if state.results.loaded is not None else None
+
+
+def sees_pictures(state: State) -> bool:
+    """Whether the open model is one for pictures."""
+    info = info_of(state)
+    return info is not None and info.family == "vision"
+
+
+def mask_token(state: State) -> str | None:
+    info = info_of(state)
+    return info.mask_token if info is not None else None
+
+
+def remark(state: State) -> str:
+    """What is odd about the text; "" where nothing is."""
+    info, ran, document = info_of(state), state.ran, state.document
+    said = template_remark(ran.tokens) if ran is not None and document.chat else ""
+    if said or info is None or state.loading is not None:
+        return said
+    if ran is None or ran.inputs.prompt != document.prompt:
+        return language_remark(document.prompt, info)
+    tokens = ran.source or ran.tokens
+    if info.class_head is not None and info.class_head.of == "choice" and not isinstance(document.prompt, Batch):
+        return _ONE_CHOICE if info.pairs else _ONE_TEXT
+    said = separator_remark(tokens, info) or padding_remark(tokens) or unknown_remark(ran, info)
+    return said or language_remark(document.prompt, info)
+
+
+def continued_words(state: State) -> str:
+    """What the model has written after the text, or the text with its masks filled; "" where nothing is shown of it."""
+    ran = state.ran
+    if ran is None or ran.whole is None or not ran.continued or not state.up_to_date:
+        return ""
+    before, whole = plain_text(shown_of(ran.inputs.prompt)), plain_text(shown_of(ran.whole))
+    if whole.startswith(before):
+        return f"and the model went on: {' '.join(whole[len(before) :].split())}"
+    return f"as the model filled it: {' '.join(whole.split())}"
+
+
+def remedy(state: State) -> str:
+    """What a button beside the remark does; "" where the remark offers nothing."""
+    info, ran = info_of(state), state.ran
+    if info is None or ran is None or not state.up_to_date:
+        return ""
+    tokens = ran.source or ran.tokens
+    if typed_separators(tokens, info):
+        return "Read it as two texts"
+    is_masked = any(isinstance(item, Mask) and item.paints for item in ran.inputs.interventions)
+    can_mask = not (info.weights_only or info.textbook or is_masked)
+    return "Mask it" if can_mask and typed_padding(tokens) else ""
+
+
+# The row of weights that arcs, shades or the colours of a picture show, and what to say of it. Pure.
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ShownRow:
+    weights: np.ndarray  # (keys,) float32, of tokens or of words
+    query: int  # the token or the word whose row it is
+    name: str  # of it; of cross-attention also of what it wrote
+    is_merged: bool  # of words
+
+
+def shown_row(state: State, pointed: int) -> ShownRow | None:
+    """The row of the query `pointed` (-1: none), else of the selected one; None where the site has no weights here."""
+    view, ran, site = head_shown(state), state.ran, state.site
+    if view is None or ran is None or site is None or not _is_of(view, site):
+        return None
+    row = pointed if 0 <= pointed < site.queries else state.selection.query
+    row = view.request.query if isinstance(view, RowView) else row  # the others are not here
+    if isinstance(view, HeadView) and view.by_word is not None and by_words(state):
+        words, names = site_words(ran, site)[0], site_word_labels(ran, site)[0]
+        word = words.word(row)
+        return ShownRow(view.by_word.weights[word], word, names[word], is_merged=True)
+    return ShownRow(row_of(view, row)[0], row, token_word(state, row), is_merged=False)
+
+
+def caption(state: State, row: ShownRow, is_shaded: bool) -> str:
+    """What is drawn: of which head, and from where. `is_shaded`: the tokens of the source have shades for arcs."""
+    before = "" if state.up_to_date else "tokens of the last text that ran · "
+    is_picture = state.ran is not None and state.ran.seen is not None
+    by, head = "colour" if is_picture else "shades" if is_shaded else "arcs", head_name(state)
+    is_typed = state.ran is not None and state.ran.inputs.target is not None
+    wrote = ", of a target that was typed" if is_shaded and is_typed else ""
+    merged = f" · {MERGED}" if row.is_merged else ""
+    return f"{before}{by}: {head[0].lower()}{head[1:]}, from “{row.name}”{wrote}{merged}"
+
+
+def _is_of(view: HeadView | RowView, site: Site) -> bool:
+    """Whether the view's keys (and queries) are as many as those of `site`."""
+    return view.weights.shape == ((site.keys,) if isinstance(view, RowView) else (site.queries, site.keys))
+
+
+# Whose tokens a strip shows: the queries of the selected site, its keys, both or neither. Pure.
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    queries: bool
+    keys: bool
+
+    @property
+    def any(self) -> bool:
+        return self.queries or self.keys
+
+    @property
+    def both(self) -> bool:
+        return self.queries and self.keys
+
+
+def sides(ran: Ran | None, site: Site | None, is_target: bool) -> Sides:
+    """What the tokens of the text are to `site`, or those of the target. Without a site only what reads can select."""
+    if ran is None:
+        return Sides(False, False)
+    if site is None:
+        reads = is_target == bool(ran.source)
+        return Sides(reads, reads and not ran.source)
+    own = (ran.tokens if ran.source else None) if is_target else ran.source or ran.tokens
+    queries, keys = site_tokens(ran, site)
+    return Sides(own is queries, own is keys)
 
 
 class InputPanel(Panel):

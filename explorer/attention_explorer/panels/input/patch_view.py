@@ -8,7 +8,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from attention_explorer.text_size import wide
+from attention_explorer.look.text_size import wide
 from attention_explorer.widgets.themed import ThemedWidget
 
 SMALLEST, LARGEST = 120, 500  # pixels of the longer side

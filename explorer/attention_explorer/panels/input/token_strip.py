@@ -1,13 +1,14 @@
-"""The tokens as chips, with arcs from the query to the tokens it attends to."""
+"""A token strip in a scroll area of a bounded height."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal
+from dataclasses import dataclass
+from typing import Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, QSizeF, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QFontMetricsF,
@@ -21,6 +22,8 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from attention_explorer.look.text_size import line_scale
+from attention_explorer.look.theme import Theme
 from attention_explorer.panels.input.chip_pictures import (
     CORNER,
     SIDE,
@@ -30,10 +33,203 @@ from attention_explorer.panels.input.chip_pictures import (
     draw_ground,
     draw_label,
 )
-from attention_explorer.panels.input.token_strip_layout import Spacing, StripLayout, flow, flow_height, line_count
-from attention_explorer.text_size import line_scale
-from attention_explorer.widgets.kept_pictures import is_of_other_scale
+from attention_explorer.widgets.cell_image import is_of_other_scale
+from attention_explorer.widgets.scroll_areas import BoundedArea, scroll_to
 from attention_explorer.widgets.themed import ThemedWidget
+
+# Where the chips of a token strip lie, and the paths of the arcs between them. Pure geometry, no widget.
+# Every line of chips has a gutter above it. Arcs run in the gutters only, so that they never cross a token's text: an
+# arc to another line leaves through its own gutter, follows the nearer margin, and comes back through the other gutter.
+
+
+_TURN = 9.0  # radius of the turns of an arc between lines
+
+
+@dataclass(frozen=True)
+class Spacing:
+    """Distances in logical pixels."""
+
+    gap: float = 6.0  # between chips
+    margin: float = 16.0  # left and right of the chips, where arcs pass from line to line
+    pad: float = 2.0  # above the first gutter and below the last line
+    tall_gutter: float = 46.0  # above a single line
+    low_gutter: float = 24.0  # above each of several lines
+
+
+class ChipRects(Sequence[QRectF]):
+    """Where chips lie; a rectangle is made when it is asked for, since of a long text few are seen."""
+
+    def __init__(
+        self, left: NDArray[np.float64], top: NDArray[np.float64], width: NDArray[np.float64], height: float
+    ) -> None:
+        self._left, self._top, self._width, self._height = left, top, width, height  # (chips,) each
+
+    def __len__(self) -> int:
+        return len(self._left)
+
+    @overload
+    def __getitem__(self, chip: int) -> QRectF: ...
+
+    @overload
+    def __getitem__(self, chip: slice) -> list[QRectF]: ...
+
+    def __getitem__(self, chip: int | slice) -> QRectF | list[QRectF]:
+        if isinstance(chip, slice):
+            return [self[one] for one in range(*chip.indices(len(self)))]
+        return QRectF(float(self._left[chip]), float(self._top[chip]), float(self._width[chip]), self._height)
+
+
+@dataclass(frozen=True)
+class StripLayout:
+    """Chips placed on lines. Lines are (first chip, one past the last)."""
+
+    chips: ChipRects
+    lines: tuple[tuple[int, int], ...]
+    line_of: tuple[int, ...]
+    gutter: float
+    width: float
+    height: float
+    spacing: Spacing
+
+    def chip_at(self, position: QPointF) -> int:
+        """The chip under a position, or -1."""
+        for line in self.lines_within(QRectF(position, QSizeF(0, 0))):
+            first, end = self.lines[line]
+            if self.chips[first].top() <= position.y() <= self.chips[first].bottom():
+                hits = (chip for chip in range(first, end) if self.chips[chip].contains(position))
+                return next(hits, -1)
+        return -1
+
+    def line_rect(self, line: int) -> QRectF:
+        """A line with its gutter, over the whole width."""
+        chip = self.chips[self.lines[line][0]]
+        return QRectF(0, chip.top() - self.gutter, self.width, chip.height() + self.gutter + self.spacing.pad)
+
+    def lines_within(self, area: QRectF) -> range:
+        """The lines of which a part lies in `area`, their gutters and frames included."""
+        if not self.lines:
+            return range(0)
+        height = self.gutter + self.chips[0].height()
+        first = int((area.top() - 2 * self.spacing.pad) / height) - 1
+        return range(max(0, first), min(len(self.lines), int(area.bottom() / height) + 2))
+
+    def neighbour(self, chip: int, lines_down: int) -> int:
+        """The chip nearest below (or above) `chip`, or `chip` itself at the first and last line."""
+        line = self.line_of[chip] + lines_down
+        if not 0 <= line < len(self.lines):
+            return chip
+        x = self.chips[chip].center().x()
+        return min(range(*self.lines[line]), key=lambda other: abs(self.chips[other].center().x() - x))
+
+    def arc(self, source: int, target: int) -> QPainterPath:
+        """The path from the top of one chip to the top of another."""
+        start, end = _top(self.chips[source]), _top(self.chips[target])
+        if source == target:
+            return _loop(start, self.gutter)
+        if self.line_of[source] == self.line_of[target]:
+            return _bow(start, end, self.gutter)
+        return self._around(start, end)
+
+    def _around(self, start: QPointF, end: QPointF) -> QPainterPath:
+        """Up into the gutter, along it to the nearer margin, along the margin, and the same way back."""
+        inset = self.spacing.margin / 2
+        by_left = start.x() + end.x() <= 2 * self.width - start.x() - end.x()
+        margin = inset if by_left else self.width - inset
+        lift = self.gutter * 0.55
+        corners = [
+            QPointF(start.x(), start.y() - lift),
+            QPointF(margin, start.y() - lift),
+            QPointF(margin, end.y() - lift),
+            QPointF(end.x(), end.y() - lift),
+        ]
+        return _rounded(start, corners, end)
+
+
+def flow(widths: Sequence[float], available: float, chip_height: float, spacing: Spacing | None = None) -> StripLayout:
+    """Place chips of the given widths on as many lines of `available` pixels as they need."""
+    spacing = spacing or Spacing()
+    limit = available - 2 * spacing.margin
+    spans = _lines(widths, limit, spacing.gap)
+    gutter = spacing.tall_gutter if len(spans) <= 1 else spacing.low_gutter
+    width = np.clip(np.asarray(widths, dtype=np.float64), 1.0, max(1.0, limit))
+    line_of = np.repeat(np.arange(len(spans)), [end - first for first, end in spans])
+    reach = np.concatenate([[0.0], np.cumsum(width + spacing.gap)])  # where each would begin on one endless line
+    begins = np.array([reach[first] for first, _ in spans])
+    top = np.asarray(spacing.pad + gutter + line_of * (gutter + chip_height), np.float64)
+    chips = ChipRects(spacing.margin + reach[:-1] - begins[line_of], top, width, chip_height)
+    height = flow_height(len(spans), chip_height, spacing)
+    return StripLayout(chips, spans, tuple(line_of.tolist()), gutter, available, height, spacing)
+
+
+def line_count(widths: Sequence[float], available: float, spacing: Spacing) -> int:
+    """How many lines `flow` would make, without placing a chip: layouts ask for many widths."""
+    return len(_lines(widths, available - 2 * spacing.margin, spacing.gap))
+
+
+def flow_height(lines: int, chip_height: float, spacing: Spacing) -> float:
+    """How high so many lines of chips are."""
+    gutter = spacing.tall_gutter if lines <= 1 else spacing.low_gutter
+    return 2 * spacing.pad + max(1, lines) * (gutter + chip_height)
+
+
+def _lines(widths: Sequence[float], limit: float, gap: float) -> tuple[tuple[int, int], ...]:
+    """(first chip, one past the last) of each line: as many as fit, but at least one."""
+    ends = np.cumsum(np.minimum(np.asarray(widths, dtype=np.float64), limit) + gap)
+    spans: list[tuple[int, int]] = []
+    first = 0
+    while first < len(widths):
+        before = float(ends[first - 1]) if first else 0.0
+        end = int(np.searchsorted(ends, before + limit + gap + 1e-9, side="right"))
+        spans.append((first, max(end, first + 1)))
+        first = spans[-1][1]
+    return tuple(spans)
+
+
+def _top(chip: QRectF) -> QPointF:
+    return QPointF(chip.center().x(), chip.top())
+
+
+def _bow(start: QPointF, end: QPointF, gutter: float) -> QPainterPath:
+    """Half an ellipse: the farther apart, the higher, up to the top of the gutter."""
+    span = abs(end.x() - start.x())
+    rise = min(gutter - 3, 8 + span * 0.09)
+    box = QRectF(min(start.x(), end.x()), start.y() - rise, span, 2 * rise)
+    path = QPainterPath(start)
+    leftwards = end.x() < start.x()
+    path.arcTo(box, 0 if leftwards else 180, 180 if leftwards else -180)
+    return path
+
+
+def _loop(top: QPointF, gutter: float) -> QPainterPath:
+    """A token that attends to itself."""
+    size = min(14.0, gutter - 6)
+    path = QPainterPath(QPointF(top.x() + size * 0.35, top.y()))
+    path.cubicTo(
+        QPointF(top.x() + size, top.y() - size * 1.4),
+        QPointF(top.x() - size, top.y() - size * 1.4),
+        QPointF(top.x() - size * 0.35, top.y()),
+    )
+    return path
+
+
+def _rounded(start: QPointF, corners: list[QPointF], end: QPointF) -> QPainterPath:
+    """Straight runs between the corners, each corner turned with a curve."""
+    path = QPainterPath(start)
+    stops = [start, *corners, end]
+    for before, corner, after in zip(stops, stops[1:], stops[2:], strict=False):
+        path.lineTo(_toward(corner, before))
+        path.quadTo(corner, _toward(corner, after))
+    path.lineTo(end)
+    return path
+
+
+def _toward(corner: QPointF, other: QPointF) -> QPointF:
+    """The point on the way from a corner to another, a turn's radius (or half the way) off."""
+    dx, dy = other.x() - corner.x(), other.y() - corner.y()
+    length = max((dx * dx + dy * dy) ** 0.5, 1e-6)
+    part = min(_TURN / length, 0.5)
+    return QPointF(corner.x() + dx * part, corner.y() + dy * part)
+
 
 LEAST_WEIGHT = 0.01  # arcs below this weight are not drawn
 Selects = Literal["both", "query", "key"]
@@ -469,3 +665,82 @@ class TokenStrip(ThemedWidget):
         if key == Qt.Key.Key_Home:
             return 0
         return last if key == Qt.Key.Key_End else None
+
+
+_MANY = 40  # lines
+_LINES_OF_MANY = 2
+
+
+class TokenStripArea(BoundedArea):
+    """Holds a `strip`, as high as its tokens need up to `most_lines` lines; beyond them it scrolls."""
+
+    def __init__(self, most_lines: int = 3, parent: QWidget | None = None) -> None:
+        self.strip = TokenStrip()
+        super().__init__(self.strip, parent)
+        self._most_lines = most_lines
+        self._high_as = 0
+        self.strip.look_changed.connect(self.fit_height)  # its font may come after that of the area
+        self._in_view = -1  # the token that was asked for last, until somebody scrolls
+        bar = self.verticalScrollBar()
+        bar.rangeChanged.connect(self._lay_in_view)  # a strip takes its height when it is laid out, which comes later
+        bar.actionTriggered.connect(self._let_go)
+
+    def set_theme(self, theme: Theme) -> None:
+        self.strip.set_theme(theme)
+
+    def set_tokens(self, tokens: Sequence[Chip], high_as: int = 0) -> None:
+        """Show these tokens and take the height they need. Use this rather than the strip's own.
+
+        Where `high_as` is given only that many of the first count: those that come behind them move nothing below.
+        """
+        self._high_as = high_as
+        self._let_go()
+        self.strip.set_tokens(tokens)
+        self.fit_height()
+
+    def set_room(self, room: Room) -> None:
+        """As the strip's own, with the height that it then needs."""
+        if self.strip.set_room(room):
+            self.fit_height()
+
+    def set_from_afar(self, from_afar: bool) -> None:
+        """As the strip's own, with the height that it then needs."""
+        self.strip.set_from_afar(from_afar)
+        self.fit_height()
+
+    def set_most_lines(self, lines: int) -> None:
+        """How many lines are seen at once."""
+        if lines != self._most_lines:
+            self._most_lines = lines
+            self.fit_height()
+
+    def show_token(self, token: int) -> None:
+        """Scroll, if need be, until a token's chip can be seen; it stays so when lines move, until somebody scrolls."""
+        self._in_view = token
+        self._lay_in_view()
+
+    def _let_go(self) -> None:
+        self._in_view = -1
+
+    def _lay_in_view(self) -> None:
+        rect = self.strip.chip_rect(self._in_view)
+        if not rect.isEmpty():
+            scroll_to(self, rect.center().toPoint(), 0, round(rect.height()))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._lay_in_view()
+
+    def sizeHint(self) -> QSize:
+        return QSize(480, self.height())
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(160, 60)
+
+    def wanted_height(self) -> int:
+        width = self.width()
+        few = self._high_as and not self.strip.is_from_afar  # nobody scrolls from there
+        lines = self.strip.lines_of(self._high_as, width) if few else self.strip.lines_for(width)
+        if lines > self._most_lines:  # a page of tokens is read by scrolling anyway: the room is for the map
+            lines = min(self._most_lines, _LINES_OF_MANY) if lines > _MANY else self._most_lines
+        return round(self.strip.height_of(lines))

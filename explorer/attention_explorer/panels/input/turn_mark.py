@@ -8,8 +8,8 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from attention_explorer.text_size import wide
-from attention_explorer.theme import Theme
+from attention_explorer.look.text_size import wide
+from attention_explorer.look.theme import Theme
 from attention_explorer.widgets.themed import ThemedWidget
 from attention_models.protocol.chat import ROLES
 

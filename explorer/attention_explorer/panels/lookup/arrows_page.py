@@ -3,26 +3,207 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPainterPath, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
+from attention_explorer.look.text_size import smaller
 from attention_explorer.panels.lookup.entries import ENTRIES, QUERY_PLACE, colour_text, number, percent, value_vectors
-from attention_explorer.panels.lookup.matrix_view import MatrixView, Rows
-from attention_explorer.panels.lookup.mix_view import MixView, Share
 from attention_explorer.panels.lookup.temperature_slider import TemperatureSlider
 from attention_explorer.panels.lookup.vector_plane import Arrow, VectorPlane
+from attention_explorer.widgets.labels import SaidLabel
 from attention_explorer.widgets.number_text import MINUS
 from attention_explorer.widgets.page import wrapped
-from attention_explorer.widgets.said_label import SaidLabel
+from attention_explorer.widgets.themed import ThemedWidget
 from attention_explorer.widgets.together import Together
 from attention_explorer.widgets.weight_table import WeightCell, WeightRow, WeightTable
 from attention_models.views.lookup import SoftLookup, additive_scores, dot_scores, general_scores, hidden, look_up
+
+# What a lookup answers: values mixed by their weights, as a colour, a number and a bar of shares.
+
+
+_BAR = 16.0
+_LARGEST = 104.0
+
+
+@dataclass(frozen=True)
+class Share:
+    """One value's part of the mix. `weight` is between 0 and 1, all of them sum to 1."""
+
+    name: str
+    colour: str
+    weight: float
+
+
+class MixView(ThemedWidget):
+    """Stands upright: heading, disc, number, the bar of shares and one line under it."""
+
+    def __init__(self, heading: str, parent: QWidget | None = None) -> None:
+        super().__init__(heading, parent)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._heading = heading
+        self._colour = ""
+        self._text = ""
+        self._note = ""
+        self._shares: tuple[Share, ...] = ()
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
+
+    @property
+    def text(self) -> str:
+        return self._text
+
+    @property
+    def colour(self) -> str:
+        """Of the mix, "#rrggbb"."""
+        return self._colour
+
+    def set_mix(self, text: str, colour: str, shares: Sequence[Share], note: str = "") -> None:
+        """Show the mixed number as `text` and the mixed `colour`."""
+        self._text, self._colour, self._shares, self._note = text, colour, tuple(shares), note
+        heard = ", ".join(f"{share.name} {100 * share.weight:.0f} %" for share in self._shares)
+        self.setAccessibleDescription(f"{text}, mixed from {heard}")
+        self.update()
+
+    def _large(self) -> QFont:
+        font = QFont(self.bold_font())
+        font.setPointSizeF(self.font().pointSizeF() * 1.8)
+        return font
+
+    def sizeHint(self) -> QSize:
+        return QSize(150, 260)
+
+    def minimumSizeHint(self) -> QSize:
+        line = QFontMetricsF(self.font()).height()
+        return QSize(104, round(2 * line + QFontMetricsF(self._large()).height() + _BAR + 80))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        theme, width = self._theme, float(self.width())
+        line = QFontMetricsF(self.font()).height()
+        large = QFontMetricsF(self._large()).height()
+        disc = min(_LARGEST, width - 8, self.height() - 2 * line - large - _BAR - 36)
+        top = max(0.0, (self.height() - (2 * line + large + disc + _BAR + 36)) / 2)
+        centre = Qt.AlignmentFlag.AlignCenter
+        painter.setPen(QColor(theme.text_dim))
+        painter.drawText(QRectF(0, top, width, line), centre, self._heading)
+        top += line + 8
+        painter.setPen(QPen(QColor(theme.border_strong), 1))
+        painter.setBrush(QColor(self._colour or theme.surface_alt))
+        painter.drawEllipse(QRectF((width - disc) / 2, top, disc, disc))
+        top += disc + 6
+        painter.setFont(self._large())
+        painter.setPen(QColor(theme.text))
+        painter.drawText(QRectF(0, top, width, large), centre, self._text)
+        top += large + 8
+        self._draw_shares(painter, QRectF(4, top, width - 8, _BAR))
+        top += _BAR + 4
+        painter.setFont(self.font())
+        painter.setPen(QColor(theme.text_dim))
+        painter.drawText(QRectF(0, top, width, line), centre, self._note)
+
+    def _draw_shares(self, painter: QPainter, rect: QRectF) -> None:
+        clip = QPainterPath()
+        clip.addRoundedRect(rect, 4, 4)
+        painter.save()
+        painter.setClipPath(clip)
+        left = rect.left()
+        for share in self._shares:
+            width = rect.width() * share.weight
+            painter.fillRect(QRectF(left, rect.top(), width, rect.height()), QColor(share.colour))
+            left += width
+        painter.restore()
+        painter.setPen(QPen(QColor(self._theme.border_strong), 1))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawRoundedRect(rect, 4, 4)
+
+
+Rows = Sequence[Sequence[float]]
+
+
+class MatrixView(ThemedWidget):
+    """One or more matrices in a line, each as "name = [numbers]"; in "W_q" the q is a small index."""
+
+    def __init__(self, matrices: Sequence[tuple[str, Rows]], parent: QWidget | None = None) -> None:
+        super().__init__("Matrices", parent)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._matrices = [(name, [[_number(x) for x in row] for row in rows]) for name, rows in matrices]
+        heard = (f"{name} is " + "; ".join(" ".join(row) for row in rows) for name, rows in self._matrices)
+        self.setAccessibleDescription(", ".join(heard))
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    def sizeHint(self) -> QSize:
+        return QSize(round(self._place()[1]), round(self._height()))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(100, self.sizeHint().height())
+
+    def _line(self) -> float:
+        return QFontMetricsF(self.font()).height()
+
+    def _height(self) -> float:
+        return max(len(rows) for _, rows in self._matrices) * self._line() + 6
+
+    def _place(self) -> tuple[list[float], float]:
+        """Left ends, and the right end of all."""
+        left, lefts = 0.0, []
+        for name, rows in self._matrices:
+            lefts.append(left)
+            left += self._name_width(name) + len(rows[0]) * self._cell() + 32
+        return lefts, left
+
+    def _small(self) -> QFont:
+        return smaller(self.font(), 0.75)
+
+    def _name_width(self, name: str) -> float:
+        letter, _, index = name.partition("_")
+        small = QFontMetricsF(self._small()).horizontalAdvance(index)
+        return QFontMetricsF(self.font()).horizontalAdvance(f"{letter} = ") + small
+
+    def _cell(self) -> float:
+        metrics = QFontMetricsF(self.font())
+        return max(metrics.horizontalAdvance(x) for _, rows in self._matrices for row in rows for x in row) + 10
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        theme, metrics, middle = self._theme, QFontMetricsF(self.font()), Qt.AlignmentFlag.AlignVCenter
+        for left, (name, rows) in zip(self._place()[0], self._matrices, strict=True):
+            painter.setPen(QColor(theme.text_dim))
+            letter, _, index = name.partition("_")
+            painter.setFont(self.font())
+            painter.drawText(QRectF(left, 0, 200, self._height()), middle, letter)
+            painter.setFont(self._small())
+            after = left + metrics.horizontalAdvance(letter)
+            painter.drawText(QRectF(after, metrics.height() / 4, 200, self._height()), middle, index)
+            painter.setFont(self.font())
+            after += QFontMetricsF(self._small()).horizontalAdvance(index)
+            painter.drawText(QRectF(after, 0, 200, self._height()), middle, " = ")
+            x = left + self._name_width(name) + 4
+            height = len(rows) * self._line()
+            top = (self._height() - height) / 2
+            painter.setPen(QColor(theme.text))
+            for i, row in enumerate(rows):
+                for j, entry in enumerate(row):
+                    cell = QRectF(x + j * self._cell(), top + i * self._line(), self._cell() - 2, self._line())
+                    painter.drawText(cell, middle | Qt.AlignmentFlag.AlignRight, entry)
+            self._draw_brackets(painter, QRectF(x, top, len(rows[0]) * self._cell() + 4, height))
+
+    def _draw_brackets(self, painter: QPainter, rect: QRectF) -> None:
+        painter.setPen(QPen(QColor(self._theme.text_dim), 1.5))
+        for x, inward in ((rect.left(), 4), (rect.right(), -4)):
+            top, bottom = QPointF(x, rect.top()), QPointF(x, rect.bottom())
+            painter.drawPolyline([top + QPointF(inward, 0), top, bottom, bottom + QPointF(inward, 0)])
+
+
+def _number(value: float) -> str:
+    return f"{value:.1f}".replace("-", MINUS)
+
 
 Array = NDArray[np.float64]
 

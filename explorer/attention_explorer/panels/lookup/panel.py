@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import (
     QGridLayout,
     QLabel,
@@ -16,13 +17,12 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from attention_explorer.look.text_size import wide
 from attention_explorer.panels.about import About
 from attention_explorer.panels.base import Panel, Place
-from attention_explorer.panels.lookup.about import of_arrows, of_dictionary, of_head
 from attention_explorer.panels.lookup.arrows_page import ArrowsPage
 from attention_explorer.panels.lookup.dictionary_page import DictionaryPage
 from attention_explorer.panels.lookup.entries import ENTRIES, number, percent
-from attention_explorer.panels.lookup.step_bar import StepBar
 from attention_explorer.panels.selected_head import (
     head_name,
     head_shown,
@@ -38,12 +38,195 @@ from attention_explorer.session.session import Session
 from attention_explorer.session.state import State
 from attention_explorer.widgets.card import Card
 from attention_explorer.widgets.choices_kept import number_choice
+from attention_explorer.widgets.items_widget import ItemsWidget
+from attention_explorer.widgets.number_text import value_text
 from attention_explorer.widgets.page import scrolling, wrapped
 from attention_explorer.widgets.weight_table import WeightCell, WeightRow, WeightTable
 from attention_models.protocol.head import HeadView, RowView
 from attention_models.protocol.request import Request
 from attention_models.protocol.running import Ran
 from attention_models.protocol.values import Site
+from attention_models.views.lookup import SoftLookup
+
+_GAP = 8.0
+
+
+class StepBar(ItemsWidget):
+    """A click, or Left and Right, goes to a step.
+
+    Steps share the width evenly; where their labels would not fit, only the current one has its label.
+    """
+
+    axis = Qt.Orientation.Horizontal
+    step_selected = Signal(int)
+
+    def __init__(self, labels: Sequence[str], parent: QWidget | None = None) -> None:
+        super().__init__("Steps", parent)
+        self._labels = tuple(labels)
+        self._current = 0
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self._describe()
+
+    @property
+    def current(self) -> int:
+        return self._current
+
+    def set_current(self, step: int) -> None:
+        """Mark `step` as the one that is shown."""
+        if step != self._current and 0 <= step < len(self._labels):
+            self._current = step
+            self._describe()
+            self.update()
+
+    def step_rect(self, step: int) -> QRectF:
+        """Where a step lies."""
+        count, width = len(self._labels), float(self.width())
+        if self._labels_fit():
+            return QRectF(step * width / count, 0, width / count, self.height())
+        bare = self._diameter() + 2 * _GAP
+        left = step * bare + (width - count * bare if step > self._current else 0)
+        return QRectF(left, 0, width - (count - 1) * bare if step == self._current else bare, self.height())
+
+    def _describe(self) -> None:
+        self.setAccessibleDescription(f"Step {self._current + 1} of {len(self._labels)}: {self._labels[self._current]}")
+
+    # geometry
+
+    def _diameter(self) -> float:
+        return QFontMetricsF(self.font()).height() + 6
+
+    def _labels_fit(self) -> bool:
+        metrics = QFontMetricsF(self.bold_font())
+        room = self.width() / len(self._labels) - self._diameter() - 2 * _GAP
+        return all(metrics.horizontalAdvance(label) <= room for label in self._labels)
+
+    def sizeHint(self) -> QSize:
+        return QSize(360, round(self._diameter() + 14))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(240, self.sizeHint().height())
+
+    # painting
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        for step in range(len(self._labels)):
+            self._draw_step(painter, step)
+        self._draw_focus_ring(painter)
+
+    def _draw_step(self, painter: QPainter, step: int) -> None:
+        theme, rect, current = self._theme, self.step_rect(step), step == self._current
+        font = self.bold_font() if current else QFont(self.font())
+        metrics, diameter = QFontMetricsF(font), self._diameter()
+        room = rect.width() - diameter - 2 * _GAP
+        shown = metrics.elidedText(self._labels[step], Qt.TextElideMode.ElideRight, room)
+        if step == self._hover and not current:
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(QColor(theme.surface_hover))
+            painter.drawRoundedRect(rect.adjusted(1, 2, -3, -4), 6, 6)
+        circle = QRectF(rect.left() + 4, (self.height() - 4 - diameter) / 2, diameter, diameter)
+        painter.setPen(QPen(QColor(theme.query if current else theme.border_strong), wide(1.5)))
+        painter.setBrush(QColor(theme.query) if current else Qt.BrushStyle.NoBrush)
+        painter.drawEllipse(circle)
+        painter.setFont(font)
+        painter.setPen(QColor(theme.on_accent if current else theme.text_dim))
+        painter.drawText(circle, Qt.AlignmentFlag.AlignCenter, str(step + 1))
+        painter.setPen(QColor(theme.text if current else theme.text_dim))
+        label = QRectF(circle.right() + _GAP, circle.top(), room, diameter)
+        if current or self._labels_fit():
+            painter.drawText(label, Qt.AlignmentFlag.AlignVCenter, shown)
+        painter.setPen(QPen(QColor(theme.query if current else theme.border), wide(3 if current else 1)))
+        y = self.height() - 2.0
+        painter.drawLine(QPointF(rect.left() + 4, y), QPointF(rect.right() - 6, y))
+
+    # pointer and keyboard
+
+    def item_count(self) -> int:
+        return len(self._labels)
+
+    def item_rect(self, item: int) -> QRectF:
+        return self.step_rect(item)
+
+    def tooltip_of(self, item: int) -> str:
+        return f"Step {item + 1}: {self._labels[item]}"
+
+    def _choose(self, item: int) -> None:
+        if item != self._current:
+            self.set_current(item)
+            self.step_selected.emit(item)
+
+
+# What the (i) of the lookups says, of the step that is shown. Pure.
+
+
+_WHAT = "Attention is a soft dictionary: a query is compared with every key, and the answer is a mixture of all values."
+_TRY_WORD = (
+    "Try: type a key that is not there, as “grapes”, and move the slider to hard: the soft lookup becomes the "
+    "dictionary."
+)
+_TRY_ARROWS = "Try: drag the query's arrow onto a key's, and watch that key take the weight."
+_TRY_HEAD = "Try: click another key, or select another token above: the row is that of the selected head."
+
+
+def of_dictionary(key: str, found: SoftLookup) -> About:
+    """What was typed, and the soft lookup's answer."""
+    best = int(found.weights.argmax())
+    entry = ENTRIES[best]
+    exact = (
+        "and it is a key, so the plain dictionary finds it"
+        if any(e.key == key for e in ENTRIES)
+        else "which is no key: a plain dictionary has no answer"
+    )
+    return About(
+        (
+            _WHAT,
+            f"You look up “{key}”, {exact}.",
+            (
+                f"By likeness “{entry.key}” gets most, {percent(float(found.weights[best]))} of the weight, and "
+                f"the {len(ENTRIES)} prices together give {number(float(found.answer[0]))}."
+            ),
+        ),
+        _TRY_WORD,
+    )
+
+
+def of_arrows(query: tuple[float, float], function: str, found: SoftLookup) -> About:
+    """The query's arrow, the score function in use, and its answer."""
+    best = int(found.weights.argmax())
+    entry = ENTRIES[best]
+    return About(
+        (
+            _WHAT,
+            (
+                f"The query is the arrow ({number(query[0])}, {number(query[1])}); the score of a key "
+                f"({function.lower()}) is larger the more it points the same way."
+            ),
+            (
+                f"“{entry.key}” scores {number(float(found.scores[best]))} and gets "
+                f"{percent(float(found.weights[best]))} of the weight: the answer is "
+                f"{number(float(found.answer[0]))}."
+            ),
+        ),
+        _TRY_ARROWS,
+    )
+
+
+def of_head(sentence: str, allowed: int, keys: int, total: float) -> About:
+    """`sentence` is what the page says of the selected row, which may look at `allowed` of its keys.
+
+    `total` is the sum of its weights: 1 less a sink's share, or 0 where all is masked.
+    """
+    shares = "are shares of 1" if total > 0.999 else f"sum to {value_text(total)} (the rest is a sink's)"
+    said = (
+        ""
+        if not keys or not total
+        else f"All weights of the row {shares}, over {allowed} of {keys} tokens."
+        if allowed < keys
+        else f"All weights of the row {shares}, over {keys} tokens."
+    )
+    return About.of((_WHAT, sentence, said), _TRY_HEAD)
+
 
 STEPS = ("A dictionary", "As attention", "A real head")
 MOST_KEYS = 40

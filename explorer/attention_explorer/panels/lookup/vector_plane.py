@@ -10,7 +10,7 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from attention_explorer.text_size import wide
+from attention_explorer.look.text_size import wide
 from attention_explorer.widgets.number_text import MINUS
 from attention_explorer.widgets.themed import ThemedWidget
 

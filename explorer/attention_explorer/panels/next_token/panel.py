@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QComboBox, QFrame, QScrollArea, QWidget
 
 from attention_explorer.panels.about import About
 from attention_explorer.panels.base import Panel
-from attention_explorer.panels.next_token.about import about
-from attention_explorer.panels.next_token.class_bars import (
-    class_groups,
-    class_row,
-    class_subtitle,
-    class_title,
-    position_of_row,
-)
-from attention_explorer.panels.next_token.vector_bars import NO_VECTOR, vector_heading, vector_rows, vector_subtitle
 from attention_explorer.panels.predicted import (
     class_head,
     has_words,
@@ -38,14 +32,296 @@ from attention_explorer.widgets.bar_list import BarGroup, BarList, BarRow
 from attention_explorer.widgets.card import Card
 from attention_explorer.widgets.number_text import MINUS, percent_text, value_text
 from attention_explorer.widgets.token_text import byte_note, piece_note
-from attention_models.protocol.classes import ClassesView
+from attention_models.protocol.batch import Batch
 from attention_models.protocol.decoding import into_input
-from attention_models.protocol.information import Unit
-from attention_models.protocol.prediction import PredictionRequest, PredictionView
+from attention_models.protocol.information import Unit, from_bits
+from attention_models.protocol.prediction import ClassesView, PredictionRequest, PredictionView
 from attention_models.protocol.request import Request
 from attention_models.protocol.running import Ran
 from attention_models.protocol.sentence import SentencePooling, SentenceView
 from attention_models.protocol.values import Candidate, CheckpointInfo, ClassHead, Prediction
+
+# What a classifier says, as bars: a line a class, a line a token, or the likeliest ends of an answer. Pure.
+
+
+_TITLES = {
+    ("text", "softmax"): "Classes",
+    ("text", "sigmoid"): "Classes, each for itself",
+    ("text", "number"): "Score",
+    ("token", "softmax"): "Label of each token",
+    ("token", "sigmoid"): "Each token: replaced or not",
+    ("choice", "softmax"): "Choices",
+    ("span", "softmax"): "Answer",
+}
+_OF_SHARES = {
+    "softmax": "softmax over the classes",
+    "sigmoid": "sigmoid of each: several may hold",
+    "number": "the plain number, no share of anything",
+}
+
+
+def class_title(head: ClassHead) -> str:
+    """What the card is called, after the head."""
+    return _TITLES[head.of, head.scale]
+
+
+def class_subtitle(head: ClassHead, view: ClassesView, ran: Ran) -> str:
+    if head.of == "span":
+        return f"softmax over the tokens · {_span(view, ran)}"
+    if head.of == "choice":
+        if len(view.classes) == 1:
+            return "one choice has a share of 1, whatever its logit: add others with “+ Choice”"
+        return f"softmax over the {len(view.classes)} texts, each read by itself"
+    if head.otherwise:
+        return "sigmoid of each token's logit"
+    whole = "the text as a whole" if head.of == "text" else f"{len(ran.tokens)} tokens"
+    return f"{whole} · {_OF_SHARES[head.scale]}"
+
+
+def class_groups(head: ClassHead, view: ClassesView, ran: Ran) -> list[BarGroup]:
+    """The bars, in groups under headings; the first group of a model of tokens is of the one that is selected."""
+    if head.of == "span":
+        return [
+            BarGroup("Starts at", tuple(_end_row(end) for end in view.starts)),
+            BarGroup("Ends at", tuple(_end_row(end) for end in view.ends)),
+        ]
+    size = max((abs(c.logit) for c in view.classes), default=0.0) or 1.0
+    is_choice = head.of == "choice" and len(view.classes) > 1
+    classes = tuple(_class_row(candidate, size, is_choice) for candidate in view.classes)
+    if head.of == "choice":
+        shown = ran.inputs.prompt.shown if isinstance(ran.inputs.prompt, Batch) else 0
+        marked = zip(view.classes, classes, strict=True)
+        return [BarGroup("", tuple(replace(row, emphasis=candidate.id == shown) for candidate, row in marked))]
+    if head.of == "text":
+        return [BarGroup("", classes)]
+    position = view.request.position
+    labels = (
+        _token_row(ran.tokens[place].label, candidate, place, place == position)
+        for place, candidate in enumerate(view.tokens)
+    )
+    chosen = f"“{ran.tokens[position].word}”, position {position}"
+    return [BarGroup(chosen, classes), BarGroup("Every token", tuple(labels))]
+
+
+def position_of_row(head: ClassHead, view: ClassesView, row: int) -> int | None:
+    """The token that a row stands for, rows counted through all groups; None where it stands for a class."""
+    if head.of == "span":
+        ends = (*view.starts, *view.ends)
+        return ends[row].id if row < len(ends) else None
+    place = row - len(view.classes)
+    return place if head.of == "token" and 0 <= place < len(view.tokens) else None
+
+
+def _span(view: ClassesView, ran: Ran) -> str:
+    first, last = view.starts[0].id, view.ends[0].id
+    if last < first:
+        return "the likeliest end stands before the likeliest start"
+    words: Sequence[str] = [token.word for token in ran.tokens[first : last + 1]]
+    return f"likeliest from “{words[0]}” to “{words[-1]}”"
+
+
+def class_row(candidate: Candidate) -> BarRow:
+    """The bar of one class, of shares."""
+    return _class_row(candidate, 1.0)
+
+
+def _class_row(candidate: Candidate, size: float, is_choice: bool = False) -> BarRow:
+    logit = value_text(candidate.logit)
+    if math.isnan(candidate.probability):
+        return BarRow(candidate.label, abs(candidate.logit) / size, logit, tooltip=_tooltip(candidate), acts=False)
+    was = "" if candidate.before is None else f", was {percent_text(candidate.before)}"
+    return BarRow(
+        candidate.label,
+        candidate.probability,
+        percent_text(candidate.probability) + was,
+        before=candidate.before,
+        detail=f"logit {logit}",
+        tooltip=_tooltip(candidate) + (". Click shows this text" if is_choice else ""),
+        acts=is_choice,
+    )
+
+
+def _token_row(label: str, candidate: Candidate, place: int, is_selected: bool) -> BarRow:
+    return BarRow(
+        label,
+        candidate.probability,
+        f"{candidate.label}  {percent_text(candidate.probability)}",
+        detail=f"logit {value_text(candidate.logit)}",
+        emphasis=is_selected,
+        tooltip=f"position {place}: {_tooltip(candidate)}. Click selects the token",
+    )
+
+
+def _end_row(candidate: Candidate) -> BarRow:
+    return BarRow(
+        candidate.label,
+        candidate.probability,
+        percent_text(candidate.probability),
+        detail=f"position {candidate.id} · logit {value_text(candidate.logit)}",
+        tooltip=f"{_tooltip(candidate)}. Click selects the token",
+    )
+
+
+def _tooltip(candidate: Candidate) -> str:
+    share = "" if math.isnan(candidate.probability) else f"share {candidate.probability:.6g}, "
+    return f"“{candidate.label}”: {share}logit {value_text(candidate.logit)}"
+
+
+# What the (i) of the model's answer says. Pure.
+
+
+_WHAT = {
+    "causal": (
+        "What the model finds likely as the next token after the selected one: softmax makes probabilities of "
+        "its logits."
+    ),
+    "seq2seq": (
+        "What the decoder finds likely as the next token after the selected one: softmax makes probabilities "
+        "of its logits."
+    ),
+    "masked": (
+        "What the model would put in the place of each mask (without one, of the selected word): softmax makes "
+        "probabilities of its logits."
+    ),
+    "vision": "Which of its classes the model sees in the picture: softmax makes probabilities of its logits.",
+}
+_CLASSES = "What a classifier says: a logit for each class, and what share that is."
+_SHARES = {
+    "softmax": "The shares of all classes sum to 1.",
+    "sigmoid": "Each class has a share of its own, so several may hold at once.",
+    "number": "It is a plain number, and no share of anything.",
+}
+_VECTOR = "This model says no words: it gives one vector for the text, made of those of its tokens."
+_TRY = {
+    "causal": "Try: click a bar to write that token after the text, and see what comes next then.",
+    "seq2seq": "Try: select an earlier token of the target, and see what the model found likely there.",
+    "masked": "Try: mask another word (select it, Ctrl+M), or click a bar to put that token in the place of the mask.",
+    "vision": "Try: choose another picture above, and see which class comes first, and how sure it is.",
+}
+
+
+def about(state: State) -> About:
+    loaded, ran = state.results.loaded, state.ran
+    family = loaded.info.family if loaded is not None else "causal"
+    if class_head(state) is not None:
+        return _of_classes(state, ran)
+    if is_body(state) or not has_words(state):
+        return _of_vector(state, ran)
+    view = state.results.of(PredictionView)
+    what, to_try = _WHAT.get(family, _WHAT["causal"]), _TRY.get(family, _TRY["causal"])
+    if view is None or ran is None or view.request.run != ran.run or loaded is None or not view.predictions:
+        return About(
+            (what, "The longer a bar, the likelier; its logit and its rank among all stand beside it."), to_try
+        )
+    first = view.predictions[0]
+    return About.of(
+        (
+            what,
+            _likeliest(first, ran, loaded.info, is_masked(state)),
+            _uncertain(state, first, loaded.info),
+            _edited(first),
+        ),
+        to_try,
+    )
+
+
+def _likeliest(prediction: Prediction, ran: Ran, info: CheckpointInfo, masked: bool) -> str:
+    best, shown = prediction.candidates[0], listed(prediction)
+    where, kind = "In this picture", "classes"
+    if ran.seen is None:
+        word = ran.tokens[prediction.position].word
+        where, kind = f"{'At' if masked else 'After'} “{word}”, position {prediction.position},", "tokens"
+    logit = value_text(best.logit)
+    said = (
+        f"{where} “{best.label.lstrip('␣') or best.label}” is the likeliest of {info.vocabulary:,} {kind}: "
+        f"{percent_text(best.probability)}, from a logit of {logit}."
+    )
+    together = percent_text(min(1.0, sum(candidate.probability for candidate in shown)))
+    return f"{said} The {len(shown)} that are listed have {together} together."
+
+
+def _uncertain(state: State, prediction: Prediction, info: CheckpointInfo) -> str:
+    unit = state.document.view.unit
+    of = f" of {from_bits(math.log2(info.vocabulary), unit):.2f} possible" if info.vocabulary > 1 else ""
+    return (
+        f"The entropy of all these probabilities is {uncertainty(prediction, unit)}{of}: as open as an even "
+        f"choice among {value_text(2**prediction.entropy)}."
+    )
+
+
+def _edited(prediction: Prediction) -> str:
+    best = prediction.candidates[0]
+    if best.before is None:
+        return ""
+    return (
+        f"Something is changed in this run: without that, “{best.label.lstrip('␣') or best.label}” would have "
+        f"{percent_text(best.before)}, which is outlined."
+    )
+
+
+def _of_classes(state: State, ran: Ran | None) -> About:
+    head, view = class_head(state), state.results.of(ClassesView)
+    to_try = "Try: change a word of the text, and see whether the model says another class."
+    if head is None or view is None or ran is None or view.request.run != ran.run or not view.classes:
+        return About((_CLASSES, "The bars appear when the model has run."), to_try)
+    best = view.classes[0]
+    share = "" if math.isnan(best.probability) else f", a share of {percent_text(best.probability)}"
+    place = "" if head.of == "text" else f" at “{ran.tokens[view.request.position].word}”"
+    said = f"“{best.label}” has the largest logit of {len(view.classes)}{place}: {value_text(best.logit)}{share}."
+    return About((_CLASSES, said, _SHARES[head.scale]), to_try)
+
+
+def _of_vector(state: State, ran: Ran | None) -> About:
+    view = state.results.of(SentenceView)
+    to_try = "Try: choose another way to make one vector of the tokens', at the top right."
+    if view is None or ran is None or view.request.run != ran.run or not len(view.vector):
+        return About((_VECTOR, "Its numbers appear as bars when the model has run."), to_try)
+    return About(
+        (
+            _VECTOR,
+            f"How it was made: {view.words}.",
+            (
+                f"It has {len(view.vector):,} numbers and a norm (length) of {value_text(view.norm)}; two texts "
+                "are alike where their vectors point the same way."
+            ),
+        ),
+        to_try,
+    )
+
+
+# The vector of a text as bars: its first values beside the largest of all. Pure.
+
+
+FIRST = 16
+"""Values that are shown of a vector."""
+
+NO_VECTOR = "This model gives no vector for each token, so there is none to make of them."
+
+
+def vector_rows(view: SentenceView) -> list[BarRow]:
+    size = float(np.abs(view.vector).max(initial=0.0)) or 1.0
+    return [
+        BarRow(
+            str(place),
+            abs(float(value)) / size,
+            value_text(float(value)),
+            tooltip=f"value {place}: {value:.8g}",
+            acts=False,
+        )
+        for place, value in enumerate(view.vector[:FIRST])
+    ]
+
+
+def vector_heading(view: SentenceView) -> str:
+    """How the vector was made, and how much of it is shown."""
+    count = len(view.vector)
+    shown = f"the first {FIRST} of {count:,} values" if count > FIRST else f"{count} values"
+    return f"{view.words} · {shown}"
+
+
+def vector_subtitle(view: SentenceView) -> str:
+    return f"norm {value_text(view.norm)}" if len(view.vector) else ""
+
 
 _EMPTY = "The model's likeliest tokens appear here when it has run."
 _CLASSES_COME = "What the model says of the text appears here when it has run."

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 from msgspec.structs import replace
-from PySide6.QtWidgets import QPushButton, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QMessageBox, QPushButton, QStackedWidget, QVBoxLayout, QWidget
 
 from attention_explorer.panels.about import About
 from attention_explorer.panels.base import COMPARE, Panel
@@ -15,9 +18,9 @@ from attention_explorer.panels.playground.curves import CurvesPage
 from attention_explorer.panels.playground.experiments import ExperimentsPage
 from attention_explorer.panels.playground.fine_tune import FineTunePage
 from attention_explorer.panels.playground.form import Form
-from attention_explorer.panels.playground.left import LeftTrainings
 from attention_explorer.panels.playground.one_batch import OneBatchPage
-from attention_explorer.panels.playground.training_sentences import about, about_tuning, plan_said
+from attention_explorer.panels.playground.training_sentences import about, about_tuning, left_title, plan_said
+from attention_explorer.recovery.training_folders import is_private
 from attention_explorer.session.comparing import typed_as_b, typed_text
 from attention_explorer.session.hover import Hover
 from attention_explorer.session.intents import (
@@ -36,18 +39,74 @@ from attention_explorer.session.live import Live
 from attention_explorer.session.session import Session
 from attention_explorer.session.state import Notice, State
 from attention_explorer.session.training import LeftTraining, TrainingState
-from attention_explorer.training_folders import is_private
-from attention_explorer.widgets import asking
+from attention_explorer.widgets import dialogs
 from attention_explorer.widgets.card import Card
-from attention_explorer.widgets.page import scrolling
+from attention_explorer.widgets.dialogs import answer_of
+from attention_explorer.widgets.layouts import below, clear, flowing
+from attention_explorer.widgets.page import scrolling, wrapped
 from attention_explorer.widgets.plot.ahead import import_ahead
-from attention_explorer.widgets.rows import below, flowing
 from attention_explorer.widgets.segments import Segments
 from attention_models.files.fingerprint import title_of_reference
 from attention_models.protocol.request import Request
 from attention_models.protocol.training_messages import Asked, AskedTuning, Go, OneBatch, Pause, Save, Stop, Write
 from attention_models.protocol.training_plan import PlanRequest, PlanView
 from attention_models.training.prepared import Prepared
+
+MOST_SHOWN = 3
+"""At once: the panel has to show more than these."""
+
+
+class LeftTrainings(QWidget):
+    """Hidden while there are none."""
+
+    chosen = Signal(object)
+    """Go on with this `LeftTraining`."""
+    discarded = Signal(object)
+    """Delete this one: the person was asked, and does not want it."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.buttons: list[QPushButton] = []
+        self.discards: list[QPushButton] = []
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.setSpacing(4)
+        self.hide()
+
+    def show_trainings(self, found: tuple[LeftTraining, ...]) -> None:
+        """Show the newest of these and no others."""
+        clear(self._column)
+        self.buttons, self.discards = [], []
+        now = time.time()
+        for left in found[:MOST_SHOWN]:
+            title = left_title(left, now)
+            button, discard = QPushButton("Go on with it"), QPushButton("Discard…")
+            button.setAccessibleName(f"Go on with {title}")
+            button.setToolTip("It waits at its last step")
+            button.clicked.connect(partial(self.chosen.emit, left))
+            discard.setAccessibleName(f"Discard {title}")
+            discard.setToolTip("Delete this training from the disk")
+            discard.clicked.connect(partial(self._ask, left, title))
+            self.buttons.append(button)
+            self.discards.append(discard)
+            self._column.addWidget(flowing(button, discard, wrapped(f"Not saved: {title}", role="dim")))
+        more = len(found) - MOST_SHOWN
+        if more > 0:
+            what = "1 older training isn't saved" if more == 1 else f"{more} older trainings aren't saved"
+            self._column.addWidget(wrapped(f"{what} either. Discard or save one of these to see more.", role="dim"))
+        self.setVisible(bool(found))
+
+    def _ask(self, left: LeftTraining, title: str) -> None:
+        box = QMessageBox(QMessageBox.Icon.Warning, "Discard a training", f"Discard {title}?", parent=self)
+        box.setInformativeText("The model and its snapshots are deleted. This can't be undone.")
+        discard = box.addButton("Discard", QMessageBox.ButtonRole.DestructiveRole)
+        keep = box.addButton("Keep it", QMessageBox.ButtonRole.RejectRole)
+        box.setDefaultButton(keep)
+        box.setEscapeButton(keep)
+        answer_of(box)
+        if box.clickedButton() is discard:
+            self.discarded.emit(left)
+
 
 SET_UP, CURVES, ONE_BATCH, EXPERIMENTS, FINE_TUNE = range(5)
 _UNSAVED = (
@@ -305,7 +364,7 @@ class PlaygroundPanel(Panel):
         self.front_wanted.emit(COMPARE)
 
     def _save(self) -> None:
-        chosen = asking.folder(self, "Choose an empty folder for the model, or make one", str(Path.home()))
+        chosen = dialogs.folder(self, "Choose an empty folder for the model, or make one", str(Path.home()))
         if chosen:
             self.dispatch(TellTraining(Save(chosen)))
 

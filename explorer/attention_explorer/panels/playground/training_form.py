@@ -9,8 +9,8 @@ from attention_explorer.widgets.choices_kept import Choice, text_choice
 from attention_explorer.widgets.notes_field import NotesField
 from attention_explorer.widgets.number_field import WholeBox
 from attention_explorer.widgets.page import wrapped
-from attention_explorer.widgets.role import set_role
 from attention_explorer.widgets.segments import Segments
+from attention_explorer.widgets.themed import set_role
 from attention_models.protocol.training_messages import MOST_TEXT
 
 SECONDS, STEPS = range(2)

@@ -11,7 +11,7 @@ from PySide6.QtCore import QPointF, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPainterPath, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from attention_explorer.text_size import wide
+from attention_explorer.look.text_size import wide
 from attention_explorer.widgets.number_text import value_text
 from attention_explorer.widgets.themed import ThemedWidget
 

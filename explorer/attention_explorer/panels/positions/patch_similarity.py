@@ -18,8 +18,8 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from attention_explorer.colour_maps import ColourTable, sequential
-from attention_explorer.text_size import wide
+from attention_explorer.look.colour_maps import ColourTable, sequential
+from attention_explorer.look.text_size import wide
 from attention_explorer.widgets import cell_image
 from attention_explorer.widgets.number_text import value_text
 from attention_explorer.widgets.themed import ThemedWidget

@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QFrame, QLabel, QScrollArea, QVBoxLayout, QWidget
 
-from attention_explorer.widgets.flow_layout import FlowLayout
+from attention_explorer.widgets.layouts import FlowLayout
 from attention_explorer.widgets.page import wrapped
 
 _NARROW = 36  # in widths of an "x": below this two things stand under each other

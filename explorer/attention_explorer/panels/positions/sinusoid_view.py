@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
-from attention_explorer.colour_maps import sequential
+from attention_explorer.look.colour_maps import sequential
 from attention_explorer.panels.positions.sections import Page, SideBySide, flow, heading, sentence
 from attention_explorer.panels.positions.table_image import TableImage
 from attention_explorer.panels.positions.waveforms import Wave, Waveforms

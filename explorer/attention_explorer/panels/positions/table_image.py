@@ -10,8 +10,8 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetricsF, QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from attention_explorer.colour_maps import ColourTable, diverging
-from attention_explorer.text_size import wide
+from attention_explorer.look.colour_maps import ColourTable, diverging
+from attention_explorer.look.text_size import wide
 from attention_explorer.widgets import cell_image
 from attention_explorer.widgets.number_text import nice_ticks, tick_texts, value_text
 from attention_explorer.widgets.themed import ThemedWidget

@@ -7,21 +7,22 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import QRectF, QSize, Qt, QTimer
+from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import (
     QGridLayout,
     QHBoxLayout,
     QLabel,
     QPushButton,
+    QSizePolicy,
     QSlider,
     QWidget,
 )
 
+from attention_explorer.look.text_size import smaller
 from attention_explorer.panels.about import About
 from attention_explorer.panels.base import Panel
 from attention_explorer.panels.selected_head import head_name
-from attention_explorer.panels.variance.about import about
-from attention_explorer.panels.variance.softmax_bars import MOST_BARS, SoftmaxBars
 from attention_explorer.session.hover import Hover
 from attention_explorer.session.session import Session
 from attention_explorer.session.state import State
@@ -31,11 +32,120 @@ from attention_explorer.widgets.number_text import entropy_text, value_text
 from attention_explorer.widgets.page import page_of, scrolling, wrapped
 from attention_explorer.widgets.plot.figure import Axis, Figure, Series
 from attention_explorer.widgets.plot.plot import Plot
+from attention_explorer.widgets.themed import ThemedWidget
 from attention_explorer.widgets.together import Together
 from attention_models.protocol.information import Unit, from_bits
 from attention_models.protocol.request import Request
 from attention_models.protocol.values import CheckpointInfo
 from attention_models.protocol.variance import Experiment, HeadScores, VarianceRequest, VarianceView
+
+MOST_BARS = 32
+_PAD = 8.0
+
+
+class SoftmaxBars(ThemedWidget):
+    """A heading, bars from 0 to 1, and lines of figures beneath. Draws at most MOST_BARS weights."""
+
+    def __init__(self, heading: str, role: str, parent: QWidget | None = None) -> None:
+        """`role` names the theme's colour of the bars."""
+        super().__init__(heading, parent)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._heading, self._role = heading, role
+        self._weights = np.zeros(0)
+        self._figures: tuple[str, ...] = ()
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    @property
+    def figures(self) -> tuple[str, ...]:
+        return self._figures
+
+    def set_weights(self, weights: np.ndarray, figures: tuple[str, ...]) -> None:
+        """Show `weights` (keys,), largest first, with `figures` written beneath."""
+        if len(figures) != len(self._figures):
+            self.updateGeometry()
+        self._weights, self._figures = weights[:MOST_BARS], figures
+        self.setAccessibleDescription(", ".join(figures))
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        lines = 1 + max(1, len(self._figures))
+        return QSize(180, round(lines * self._line() + 84 + 2 * _PAD))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(120, self.sizeHint().height())
+
+    def _line(self) -> float:
+        return QFontMetricsF(self.font()).height() + 1
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        theme, line = self._theme, self._line()
+        painter.setPen(QPen(QColor(theme.border), 1))
+        painter.setBrush(QColor(theme.surface_alt))
+        painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), 8, 8)
+        inner = QRectF(self.rect()).adjusted(_PAD + 2, _PAD, -_PAD - 2, -_PAD)
+        painter.setPen(QColor(theme.text))
+        painter.setFont(self.bold_font())
+        self._draw_line(painter, QRectF(inner.left(), inner.top(), inner.width(), line), self._heading)
+        painter.setPen(QColor(theme.text_dim))
+        for index, figure in enumerate(reversed(self._figures)):
+            painter.setFont(self.font())
+            top = inner.bottom() - (index + 1) * line
+            self._draw_line(painter, QRectF(inner.left(), top, inner.width(), line), figure)
+        bars = inner.adjusted(0, line + 6, 0, -len(self._figures) * line - 6)
+        self._draw_bars(painter, bars)
+
+    def _draw_line(self, painter: QPainter, rect: QRectF, text: str) -> None:
+        """A little smaller, then cut, where it is too long."""
+        font = painter.font()
+        if QFontMetricsF(font).horizontalAdvance(text) > rect.width():
+            font = smaller(font, 0.85)
+            painter.setFont(font)
+        shown = QFontMetricsF(font).elidedText(text, Qt.TextElideMode.ElideRight, rect.width())
+        painter.drawText(rect, Qt.AlignmentFlag.AlignVCenter, shown)
+
+    def _draw_bars(self, painter: QPainter, rect: QRectF) -> None:
+        theme, count = self._theme, len(self._weights)
+        painter.setPen(QPen(QColor(theme.border_strong), 1))
+        painter.drawLine(rect.bottomLeft(), rect.bottomRight())
+        painter.setPen(QPen(QColor(theme.border), 1, Qt.PenStyle.DashLine))
+        painter.drawLine(rect.topLeft(), rect.topRight())
+        if not count:
+            return
+        width = rect.width() / count
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(getattr(theme, self._role)))
+        for index, weight in enumerate(self._weights):
+            height = rect.height() * float(weight)
+            painter.drawRect(QRectF(rect.left() + index * width, rect.bottom() - height, max(1.0, width - 1.5), height))
+
+
+_WHAT = (
+    "Why scores are divided by √d: a sum of d random products spreads like √d, and softmax of large scores picks one "
+    "key and learns no more."
+)
+_TRY = (
+    "Try: drag the slider of d to both ends, and compare the two rows of bars: scores as they are, and divided by √d."
+)
+
+
+def about(state: State, view: VarianceView | None, at: int, real: str) -> About:
+    """`at` is the dimension that the slider shows, `real` what the panel says of the selected head."""
+    if view is None:
+        coming = "The plots appear when a checkpoint is open: what they draw is measured as you watch."
+        return About((_WHAT, coming), _TRY)
+    e = view.experiment
+    d, unit = int(e.dimensions[at]), state.document.view.unit
+    variance, law = value_text(float(e.variance[at])), value_text(float(e.law[at]))
+    largest, entropies = ([float(values[i, at]) for i in (0, 1)] for values in (e.largest, e.entropy))
+    softmax = (
+        f"The largest weight of a row is {value_text(largest[0])} there, and {value_text(largest[1])} after dividing "
+        f"by √{d:,}; its entropy {entropy_text(entropies[0], unit)}, and {entropy_text(entropies[1], unit)}."
+    )
+    measured = f"At d = {d:,} the variance of q · k was measured as {variance}; the law says {law}."
+    return About.of((_WHAT, measured, softmax, real), _TRY)
+
 
 UNSCALED, SCALED = 0, 1
 _ROLES = ("query", "bar")

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from PySide6.QtCore import QLineF, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPen
 
-from attention_explorer.text_size import smaller, wide
-from attention_explorer.theme import SMALLEST_FONT
+from attention_explorer.look.text_size import smaller, wide
+from attention_explorer.look.theme import SMALLEST_FONT
 from attention_explorer.widgets.heat_map.painter import MapPainter
 
 _PAD = 5.0  # left and right of a caption

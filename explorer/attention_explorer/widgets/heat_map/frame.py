@@ -11,7 +11,7 @@ import numpy as np
 from PySide6.QtCore import QPointF, QRectF, QSize
 from PySide6.QtGui import QFont, QFontInfo, QFontMetricsF
 
-from attention_explorer.text_size import line_scale, wide
+from attention_explorer.look.text_size import line_scale, wide
 from attention_explorer.widgets.heat_map.view import NEARLY_SQUARE, Bounds, MapView, label_centre
 from attention_explorer.widgets.token_text import ARROW
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
@@ -12,22 +13,77 @@ from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import QWidget
 
-from attention_explorer.colour_maps import ColourTable, sequential
-from attention_explorer.text_size import is_read_from_afar
+from attention_explorer.look.colour_maps import ColourTable, sequential
+from attention_explorer.look.text_size import is_read_from_afar
 from attention_explorer.widgets.heat_map.bands import Bands
-from attention_explorer.widgets.heat_map.brush import Brush, BrushMode
 from attention_explorer.widgets.heat_map.frame import Frame, frame_for, frame_from_afar, label_at
-from attention_explorer.widgets.heat_map.gestures import Gestures
-from attention_explorer.widgets.heat_map.named_values import Cell, NamedValues
+from attention_explorer.widgets.heat_map.gestures import Brush, BrushMode, Gestures
 from attention_explorer.widgets.heat_map.painter import KEY_TITLE, QUERY_TITLE, MapPainter
 from attention_explorer.widgets.heat_map.picture import MapPicture, Source
 from attention_explorer.widgets.heat_map.readout import Piece, Wording, draw_readout
-from attention_explorer.widgets.heat_map.tile_cache import TileCache
-from attention_explorer.widgets.heat_map.tiled_values import Pooling, TiledValues
+from attention_explorer.widgets.heat_map.values import Pooling, TileCache, TiledValues, WholeValues
 from attention_explorer.widgets.heat_map.view import FILLING, NOWHERE, MapView
-from attention_explorer.widgets.heat_map.whole_values import WholeValues
 from attention_explorer.widgets.themed import ThemedWidget
 from attention_models.protocol.values import Tile
+
+Cell = tuple[int, int]  # query, key; NOWHERE for none
+
+
+@dataclass(frozen=True, eq=False)
+class NamedValues:
+    """Values, a name a query and a name a key; before there are values, the names alone."""
+
+    source: Source | None = None
+    rows: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Of the queries, and of the keys."""
+        return self.rows, self.columns
+
+    @property
+    def shape(self) -> tuple[int, int] | None:
+        """(queries, keys); None while there are no values."""
+        return None if self.source is None else self.source.shape
+
+    @property
+    def tiled(self) -> TiledValues | None:
+        """The values, where they come in tiles."""
+        return self.source if isinstance(self.source, TiledValues) else None
+
+    def within(self, cell: Cell) -> Cell:
+        """`cell`, or NOWHERE where there is no such cell."""
+        if self.shape is None:
+            return NOWHERE
+        rows, columns = self.shape
+        return cell if 0 <= cell[0] < rows and 0 <= cell[1] < columns else NOWHERE
+
+    def crossing(self, query: int, key: int) -> Cell:
+        """The lines of a crosshair; -1 for one that would be off the map."""
+        return (
+            query if 0 <= query < len(self.rows) else -1,
+            key if 0 <= key < len(self.columns) else -1,
+        )
+
+    def value_at(self, cell: Cell, view: MapView, ratio: float) -> tuple[float, int] | None:
+        """Of values in tiles, a cell's value and 1, or the value of a square and its side. None: nothing yet."""
+        if self.tiled is None or self.within(cell) == NOWHERE:
+            return None
+        return self.tiled.value_at(*cell, view, ratio)
+
+    def pieces(self, cell: Cell, words: Wording, view: MapView, ratio: float) -> list[Piece]:
+        """What the readout says of a cell that there is."""
+        if isinstance(self.source, TiledValues):
+            return self.source.pieces(self.value_at(cell, view, ratio), words)
+        return [] if self.source is None else self.source.pieces(*cell, words)
+
+    def label(self, side: str, index: int) -> str:
+        """The whole name along one side, "row" or "column", and its number; "" for any other."""
+        if side == "row":
+            return f"query {index}: {self.rows[index]}"
+        return f"key {index}: {self.columns[index]}" if side == "column" else ""
+
 
 _LEAST_SHARE = 0.6
 """Of the height of a screen: what the cells keep of it while they are presented, whatever the labels would like."""

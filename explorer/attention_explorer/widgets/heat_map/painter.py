@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from PySide6.QtCore import QLineF, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QImage, QPainter, QPen
 
-from attention_explorer.text_size import line_scale, wide
-from attention_explorer.theme import Theme
-from attention_explorer.widgets.hatching import draw_hatching
+from attention_explorer.look.text_size import line_scale, wide
+from attention_explorer.look.theme import Theme
 from attention_explorer.widgets.heat_map.frame import GAP, KEY_CORNER, QUERY_CORNER, Frame
 from attention_explorer.widgets.heat_map.view import Axis, MapView
-from attention_explorer.widgets.padding_overlay import fade_parts, runs
+from attention_explorer.widgets.padding_overlay import draw_hatching, fade_parts, runs
 
 QUERY_TITLE = "query (looks)"
 KEY_TITLE = "key (is looked at)"

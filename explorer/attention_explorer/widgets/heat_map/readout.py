@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter
 
-from attention_explorer.theme import Theme
+from attention_explorer.look.theme import Theme
 from attention_explorer.widgets.heat_map.frame import Frame
 from attention_explorer.widgets.number_text import value_text
 

@@ -11,8 +11,8 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QPainter
 from PySide6.QtWidgets import QFrame, QGraphicsItem, QWidget
 
-from attention_explorer.text_size import wide
-from attention_explorer.theme import Theme
+from attention_explorer.look.text_size import wide
+from attention_explorer.look.theme import Theme
 from attention_explorer.widgets.plot.figure import Mark, Series
 from attention_explorer.widgets.plot.geometry import Geometry, scaled
 from attention_explorer.widgets.plot.paint import PEN_STYLES

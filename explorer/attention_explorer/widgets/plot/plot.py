@@ -21,8 +21,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from attention_explorer.widgets.plot.figure import Figure, Values
 from attention_explorer.widgets.plot.geometry import Geometry
-from attention_explorer.widgets.plot.labels import Label, labels_of
-from attention_explorer.widgets.plot.paint import Reading, paint_back, paint_front, readout, values_at
+from attention_explorer.widgets.plot.paint import Label, Reading, labels_of, paint_back, paint_front, readout, values_at
 from attention_explorer.widgets.themed import ThemedWidget
 
 if TYPE_CHECKING:

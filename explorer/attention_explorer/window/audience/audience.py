@@ -9,8 +9,8 @@ from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QScreen
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QWidget
 
-from attention_explorer.theme import Theme
-from attention_explorer.widgets.full_screen import fill_screen
+from attention_explorer.look.theme import Theme
+from attention_explorer.widgets.screens import fill_screen
 from attention_explorer.window.audience.marks import Marks
 from attention_explorer.window.audience.stage import Part, area_of, part_of, parts_of
 from attention_explorer.window.contents import Contents

@@ -18,11 +18,10 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QWidget
 
-from attention_explorer.theme import LIGHT, Theme
-from attention_explorer.widgets.full_screen import fill_screen
+from attention_explorer.look.theme import LIGHT, Theme
+from attention_explorer.widgets.screens import fill_screen
 from attention_explorer.window.audience import marks as drawing
-from attention_explorer.window.audience.lens import lens_picture
-from attention_explorer.window.audience.marks import Marks
+from attention_explorer.window.audience.marks import Marks, lens_picture
 from attention_explorer.window.audience.stage import Part, area_of, draw
 
 

@@ -1,4 +1,4 @@
-"""What is drawn over the panels while one presents: ink, spotlight, red dot, lens, black screen. Pure painting."""
+"""The magnifier: what is about the mouse, larger, about the point that the mouse is at. Painted anew, not stretched."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ from typing import Literal
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QImage, QPainter, QPainterPath, QPen, QTransform
 
-from attention_explorer.theme import Theme
+from attention_explorer.look.theme import Theme
+from attention_explorer.window.audience.stage import Part, draw, within
+
+# What is drawn over the panels while one presents: ink, spotlight, red dot, lens, black screen. Pure painting.
+
 
 Tool = Literal["", "spotlight", "laser", "magnifier", "draw"]
 
@@ -154,3 +158,29 @@ def _spotlight(painter: QPainter, pointer: Point | None, area: QRectF, rim: QCol
     painter.setBrush(Qt.BrushStyle.NoBrush)
     painter.setClipRect(area)
     painter.drawPath(circle)
+
+
+def lens_picture(
+    parts: list[Part], source: QRectF, marks: Marks, area: QRectF, ratio: float, theme: Theme
+) -> QImage | None:
+    """What the lens shows of `parts`; None where none is in the hand, or the mouse is elsewhere.
+
+    `source` is the part of the window that `area`, where it is shown, has room for; `ratio` are device pixels a logical
+    one. Parts are painted by their own paint functions at the scale of the lens.
+    """
+    place = lens_rect(marks, area)
+    if place.isEmpty() or source.isEmpty():
+        return None
+    image = QImage((place.size() * ratio).toSize(), QImage.Format.Format_RGB32)
+    image.setDevicePixelRatio(ratio)
+    image.fill(QColor(theme.window))
+    scale = area.width() / source.width()
+    shown = QTransform.fromTranslate(-source.x(), -source.y()) * QTransform.fromScale(scale, scale)
+    shown *= QTransform.fromTranslate(area.x(), area.y()) * magnified(marks, area)
+    seen, _ = shown.inverted()
+    painter = QPainter(image)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setTransform(shown * QTransform.fromTranslate(-place.x(), -place.y()))
+    draw(painter, within(parts, seen.mapRect(place).toAlignedRect()))
+    painter.end()
+    return image

@@ -6,7 +6,7 @@ from PySide6.QtCore import QElapsedTimer, Qt, QTime, QTimer
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from attention_explorer.widgets.page import scrolling, wrapped
-from attention_explorer.window.audience.toolbar import smaller_text
+from attention_explorer.window.audience.tools import smaller_text
 from attention_explorer.window.lesson.column import MarkdownText
 
 

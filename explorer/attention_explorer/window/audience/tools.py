@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
-from PySide6.QtCore import QEvent, QObject, QPointF, QRect, QRectF, Qt, Signal
-from PySide6.QtGui import QCursor, QImage, QMouseEvent
-from PySide6.QtWidgets import QDockWidget, QMainWindow
+from PySide6.QtCore import QEvent, QObject, QPointF, QRect, QRectF, Qt, QTimer, Signal
+from PySide6.QtGui import QCursor, QEnterEvent, QImage, QMouseEvent, QPainter, QPaintEvent, QWheelEvent
+from PySide6.QtWidgets import QApplication, QDockWidget, QFrame, QHBoxLayout, QMainWindow, QToolButton, QWidget
 
+from attention_explorer.look.theme import LIGHT, SMALLEST_FONT, Theme
 from attention_explorer.session.hover import NOTHING
-from attention_explorer.theme import Theme
-from attention_explorer.window.audience.lens import lens_picture
 from attention_explorer.window.audience.marks import (
     FIRST_ZOOM,
     LEAST_ZOOM,
@@ -20,12 +19,206 @@ from attention_explorer.window.audience.marks import (
     Marks,
     Point,
     Stroke,
+    dot_radius,
+    lens_picture,
+    lens_rect,
+    paint,
+    placed,
     share,
+    spot_radius,
 )
-from attention_explorer.window.audience.overlay import Overlay
 from attention_explorer.window.audience.stage import part_of
-from attention_explorer.window.audience.toolbar import Toolbar
 from attention_explorer.window.contents import Contents
+
+# The buttons of the presenter's tools: they come when the mouse nears the lower edge, and go by themselves.
+
+
+STAYS = 3000
+"""ms: how long they stay once the mouse has left."""
+
+_BUTTONS = (
+    ("freeze", "Freeze", "F", "What the mouse points at stays while you go on"),
+    ("spotlight", "Spotlight", "O", "Dim all but a circle about the mouse"),
+    ("laser", "Laser", "L", "A red dot that follows the mouse"),
+    ("magnifier", "Magnify", "M", "Magnify around the pointer; scroll, or press + and −, to zoom"),
+    ("draw", "Draw", "D", "Draw over the panel with the mouse"),
+    ("clear", "Clear", "E", "Take away what was drawn on this panel"),
+    ("black", "Black", "B or .", "A black screen, until it is pressed again"),
+)
+
+
+_SMALLER = 0.7
+"""Of the size that text for the last row has; it is read from the lectern."""
+
+
+def smaller_text(also: str = "") -> str:
+    """A style sheet for text that is smaller than what is presented; `also` may have $large, for a larger one.
+
+    A font that is set goes with the next change of the application's style.
+    """
+    points = max(SMALLEST_FONT, _SMALLER * QApplication.font().pointSizeF())
+    return f"* {{ font-size: {points:.1f}pt }} {also.replace('$large', f'{1.7 * points:.1f}pt')}"
+
+
+class Toolbar(QFrame):
+    """Shows what is told; what is pressed is said by signals."""
+
+    chosen = Signal(str)
+    text_size_asked = Signal(int)
+
+    def __init__(self, window: QWidget) -> None:
+        super().__init__(window)
+        self.setObjectName("presenter_tools")
+        self.setAccessibleName("Presenter's tools")
+        row = QHBoxLayout(self)
+        row.setContentsMargins(6, 4, 6, 4)
+        row.setSpacing(4)
+        self.buttons: dict[str, QToolButton] = {}
+        for name, text, key, tip in _BUTTONS:
+            button = self._button(f"{text}  {key}", f"{tip} ({key})")
+            button.setCheckable(name != "clear")
+            button.clicked.connect(lambda _=False, name=name: self.chosen.emit(name))
+            self.buttons[name] = button
+            row.addWidget(button)
+        for name, text, by, tip in (
+            ("smaller", "A −", -1, "Smaller text (Ctrl+−, Ctrl and the wheel)"),
+            ("larger", "A +", 1, "Larger text (Ctrl++, Ctrl and the wheel)"),
+        ):
+            button = self._button(text, tip)
+            button.clicked.connect(lambda _=False, by=by: self.text_size_asked.emit(by))
+            self.buttons[name] = button
+            row.addWidget(button)
+        self._goes = QTimer(self)
+        self._goes.setSingleShot(True)
+        self._goes.setInterval(STAYS)
+        self._goes.timeout.connect(self.hide)
+        self.fit_font()
+        self.hide()
+
+    def fit_font(self) -> None:
+        """The application's text has another size."""
+        self.setStyleSheet(smaller_text())
+
+    def _button(self, text: str, tip: str) -> QToolButton:
+        button = QToolButton()
+        button.setText(text)
+        button.setToolTip(tip)
+        button.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # keys stay with the panel
+        return button
+
+    def say(self, marks: Marks, is_frozen: bool, has_audience: bool) -> None:
+        for name, is_on in (("freeze", is_frozen), ("black", marks.is_black)):
+            self.buttons[name].setChecked(is_on)
+        for name in ("spotlight", "laser", "magnifier", "draw"):
+            self.buttons[name].setChecked(marks.tool == name)
+        self.buttons["clear"].setEnabled(bool(marks.strokes))
+        held = "The audience keeps its picture" if has_audience else "What the mouse points at stays"
+        self.buttons["freeze"].setToolTip(f"{held} while you go on (F)")
+
+    def come(self, place: QRect) -> None:
+        """Be there for a while."""
+        self.follow(place)
+        self.show()
+        self.raise_()
+        self._goes.start()
+
+    def follow(self, place: QRect) -> None:
+        """Stand at the lower edge of `place`, in the middle."""
+        self.adjustSize()
+        self.move(place.center().x() - self.width() // 2, place.bottom() - self.height() - 4)
+
+    def enterEvent(self, event: QEnterEvent) -> None:
+        self._goes.stop()
+
+    def leaveEvent(self, event: QEvent) -> None:
+        self._goes.start()
+
+
+# What the teacher points with, drawn over the panels of the window.
+# All but the pen and the magnifier let the mouse through: what is pointed at changes, and a lens shows it as it is.
+
+
+_NOTCH = 120
+"""What a wheel with steps turns by in one."""
+
+
+class Overlay(QWidget):
+    """Draws the marks it is given; what the pen does is told by signals, as shares of width and height."""
+
+    pen_down = Signal(object)  # Point
+    pen_moved = Signal(object)  # Point
+    wheel_turned = Signal(int)
+    """Over the magnifier: up (1) or down (-1)."""
+
+    def __init__(self, window: QWidget) -> None:
+        super().__init__(window)
+        self._theme = LIGHT
+        self.marks = Marks()
+        self._lens: QImage | None = None
+        self._turned = 0  # by the wheel, less than a step
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setObjectName("overlay")
+        self.hide()
+
+    def set_theme(self, theme: Theme) -> None:
+        self._theme = theme
+        self.update()
+
+    def show_marks(self, marks: Marks, lens: QImage | None = None) -> None:
+        """`lens` is what the magnifier shows, where it is in the hand."""
+        before, self.marks = self.marks, marks
+        if lens != self._lens:
+            self._lens = lens
+            self.update(lens_rect(marks, QRectF(self.rect())).toAlignedRect())
+        takes_mouse = marks.tool in ("draw", "magnifier") or marks.is_black
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents, not takes_mouse)
+        if marks.tool == "draw":
+            self.setCursor(Qt.CursorShape.CrossCursor)
+        else:
+            self.unsetCursor()
+        self.setVisible(bool(marks.tool or marks.strokes or marks.is_black))
+        if (before.tool, before.strokes, before.is_black) == (marks.tool, marks.strokes, marks.is_black):
+            self.update(self._moving(before) | self._moving(marks))  # the panels below are painted there alone
+        else:
+            self.update()
+
+    def _moving(self, marks: Marks) -> QRect:
+        """What follows the mouse, with its rim."""
+        if marks.pointer is None:
+            return self.rect() if marks.tool == "spotlight" else QRect()
+        area = QRectF(self.rect())
+        if marks.tool == "magnifier":
+            return lens_rect(marks, area).toAlignedRect().adjusted(-8, -8, 8, 8)
+        radius = spot_radius(area) if marks.tool == "spotlight" else dot_radius(area)
+        centre, reach = placed(marks.pointer, area), QPointF(radius + 8, radius + 8)
+        return QRectF(centre - reach, centre + reach).toAlignedRect()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        point = self._drawn(event)
+        if point is not None and event.button() == Qt.MouseButton.LeftButton:
+            self.pen_down.emit(point)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        point = self._drawn(event)
+        if point is not None and event.buttons() & Qt.MouseButton.LeftButton:
+            self.pen_moved.emit(point)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        if self.marks.tool != "magnifier":
+            event.ignore()
+            return
+        self._turned += event.angleDelta().y()
+        steps = int(self._turned / _NOTCH)
+        self._turned -= steps * _NOTCH
+        for _ in range(abs(steps)):
+            self.wheel_turned.emit(1 if steps > 0 else -1)
+
+    def _drawn(self, event: QMouseEvent) -> Point | None:
+        return share(event.position(), QRectF(self.rect())) if self.marks.tool == "draw" else None
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        paint(QPainter(self), self.marks, QRectF(self.rect()), self._theme, self._lens)
+
 
 Act = Literal["freeze", "spotlight", "laser", "magnifier", "draw", "clear", "black"]
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from PySide6.QtCore import QSize, Qt, QUrl, Signal
 from PySide6.QtGui import QTextDocument
 from PySide6.QtWidgets import (
+    QDockWidget,
     QFrame,
     QHBoxLayout,
     QListWidget,
+    QMainWindow,
     QProgressBar,
     QPushButton,
     QSizePolicy,
@@ -16,9 +18,29 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from attention_explorer.look.theme import Theme
 from attention_explorer.session.lessons import Lesson
 from attention_explorer.widgets.page import scrolling, wrapped
+from attention_explorer.window.docks import Grip
 from attention_explorer.window.lesson.question import QuestionCard
+
+
+class SideDock(QDockWidget):
+    """At the left of `window` at first, and hidden."""
+
+    def __init__(self, title: str, window: QMainWindow) -> None:
+        super().__init__(title, window)
+        self.setObjectName(title.lower())  # what saveState calls it
+        self._grip = Grip(title, floats=False)
+        self.setTitleBarWidget(self._grip)
+        self.setFeatures(QDockWidget.DockWidgetFeature.DockWidgetMovable)
+        self.setAllowedAreas(Qt.DockWidgetArea.LeftDockWidgetArea | Qt.DockWidgetArea.RightDockWidgetArea)
+        window.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, self)
+        self.hide()
+
+    def set_theme(self, theme: Theme) -> None:
+        self._grip.set_theme(theme)
+
 
 _WIDE = 340
 _STEPS_SHOWN = 6

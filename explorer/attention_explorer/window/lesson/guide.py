@@ -9,24 +9,22 @@ from PySide6.QtCore import QObject, QRect, Qt, QTimer, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QWidget
 
+from attention_explorer.look.theme import Theme
 from attention_explorer.panels.base import Place
 from attention_explorer.session.goals import goal_at
 from attention_explorer.session.kept import KeptState
-from attention_explorer.session.lessons import Ask, OpenLesson, Step
+from attention_explorer.session.lessons import Answer, Ask, OpenLesson, Step, score
 from attention_explorer.session.placed import Placed
-from attention_explorer.session.quiz import Answer, score
 from attention_explorer.session.scenes import with_comforts_of
 from attention_explorer.session.state import Selection, State
 from attention_explorer.session.statements import Value
-from attention_explorer.theme import Theme
 from attention_explorer.window.contents import Contents
 from attention_explorer.window.lesson.column import LessonColumn
 from attention_explorer.window.lesson.covers import Covers
-from attention_explorer.window.lesson.figures import StepFigures, has_run
-from attention_explorer.window.tour.places import in_sight, place_of, reveal
-from attention_explorer.window.tour.ring import Ring
+from attention_explorer.window.lesson.making import StepFigures, has_run
+from attention_explorer.window.tour.pointing import Ring, in_sight, place_of, reveal
 from attention_models.protocol.facts import SHARES, places_in
-from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import RunInputs
 from attention_models.protocol.values import site_tokens
 
 _FOLLOW = 80

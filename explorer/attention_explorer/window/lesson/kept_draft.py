@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attention_explorer import autosaves
-from attention_explorer.autosaves import Left
+from attention_explorer.recovery import autosaves
+from attention_explorer.recovery.autosaves import Left
 from attention_explorer.widgets.notice_bar import NoticeBar
 from attention_explorer.widgets.number_text import counted
 from attention_explorer.window.lesson.lessons import Lessons

@@ -10,19 +10,19 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QMainWindow
 
 from attention_explorer.compute.background import Background
+from attention_explorer.look.theme import Theme
 from attention_explorer.panels.registry import TITLES
 from attention_explorer.session.intents import Show
-from attention_explorer.session.quiz import Answer, as_csv
-from attention_explorer.session.shipped_lessons import OPENED
+from attention_explorer.session.lesson_files import OPENED
+from attention_explorer.session.lessons import Answer, as_csv
 from attention_explorer.session.state import Notice
-from attention_explorer.theme import Theme
-from attention_explorer.widgets import asking
-from attention_explorer.widgets.save_dialog import Kind, ask_where_to_save
+from attention_explorer.widgets import dialogs
+from attention_explorer.widgets.dialogs import Kind, ask_where_to_save
 from attention_explorer.window.contents import Contents
-from attention_explorer.window.lesson.side_dock import SideDock
-from attention_explorer.window.lesson.watched_file import WatchedFile
+from attention_explorer.window.lesson.column import SideDock
+from attention_explorer.window.lesson.making import WatchedFile
 from attention_explorer.window.sessions import Sessions
-from attention_models.files.whole_files import not_written, write_whole
+from attention_models.files.safe_files import not_written, write_whole
 
 if TYPE_CHECKING:  # needed with the first lesson, and not for the window to come up
     from attention_explorer.session.kept_drafts import KeptDraft
@@ -64,7 +64,7 @@ class Lessons(QObject):
 
     def open(self) -> None:
         """Let the person choose a lesson."""
-        path = asking.file_to_open(self._window, "Open a lesson", "", OPENED)
+        path = dialogs.file_to_open(self._window, "Open a lesson", "", OPENED)
         if path:
             self.begin(Path(path))
 

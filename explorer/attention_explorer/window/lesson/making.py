@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal, Protocol
 
-from PySide6.QtCore import QObject, Qt, QTimer, Signal
+from PySide6.QtCore import QFileSystemWatcher, QObject, Qt, QTimer, Signal
 from PySide6.QtWidgets import QMainWindow, QMessageBox
 
 from attention_explorer.session import lesson_files
@@ -15,21 +15,105 @@ from attention_explorer.session.figures import Figure
 from attention_explorer.session.intents import Show
 from attention_explorer.session.kept import KeptState
 from attention_explorer.session.lesson_drafts import Draft, Drafting, DraftStep, captured, is_of_step
-from attention_explorer.session.lesson_files import LessonError
+from attention_explorer.session.lesson_files import ENDING, OPENED, LessonError
 from attention_explorer.session.lessons import OpenLesson, said_with
-from attention_explorer.session.shipped_lessons import ENDING, OPENED
-from attention_explorer.session.state import Notice, State
+from attention_explorer.session.session import Session
+from attention_explorer.session.state import Notice, Selection, State
 from attention_explorer.session.statements import Value
-from attention_explorer.widgets import asking
-from attention_explorer.widgets.in_front import open_in_front
-from attention_explorer.widgets.save_dialog import Kind, ask_where_to_save
+from attention_explorer.widgets import dialogs
+from attention_explorer.widgets.dialogs import Kind, ask_where_to_save, open_in_front
 from attention_explorer.window.contents import Contents
+from attention_explorer.window.lesson.column import SideDock
 from attention_explorer.window.lesson.editor import EditorColumn
-from attention_explorer.window.lesson.figures import StepFigures, has_run
-from attention_explorer.window.lesson.side_dock import SideDock
-from attention_explorer.window.lesson.watched_file import WatchedFile
 from attention_explorer.window.sessions import Sessions
-from attention_models.protocol.facts import MOST_FACTS
+from attention_models.protocol.facts import MOST_FACTS, FactsRequest, FactsView
+
+# The figures of a step, of what is on screen: the engine is asked for those that are not known, once.
+
+
+def has_run(state: State) -> bool:
+    """Whether what is on screen was computed, and nothing is on its way that would change it."""
+    return state.ran is not None and state.up_to_date and state.loading is None and state.example is None
+
+
+class StepFigures:
+    """Of one step at a time."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._asked: FactsRequest | None = None
+
+    def forget(self) -> None:
+        """Ask again, also for what was asked for last: it may have been for others since."""
+        self._asked = None
+
+    def of(self, figures: Mapping[str, Figure], selection: Selection, state: State) -> dict[str, Value] | None:
+        """Of the run of `state`, with this cell selected; None until they are computed."""
+        assert state.ran is not None
+        facts = tuple(figure.fact(selection) for figure in figures.values())
+        request = FactsRequest(run=state.ran.run, facts=facts)
+        view = state.results.of(FactsView)
+        if view is not None and view.request == request:
+            return dict(zip(figures, view.values, strict=True))
+        if request != self._asked:
+            self._asked = request
+            self._session.request(request)
+        return None
+
+
+_PATIENCE = 150
+"""ms: editors write a file in several steps, or write another one and give it the name."""
+
+Stamp = tuple[int, int, int] | None
+
+
+class WatchedFile(QObject):
+    """Says when the content of one file may be another."""
+
+    changed = Signal()
+
+    def __init__(self, parent: QObject) -> None:
+        super().__init__(parent)
+        self.path: Path | None = None
+        self._stamp: Stamp = None
+        self._watcher = QFileSystemWatcher(self)
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(_PATIENCE)
+        self._timer.timeout.connect(self._look)
+        self._watcher.fileChanged.connect(lambda _: self._timer.start())
+        self._watcher.directoryChanged.connect(lambda _: self._timer.start())
+
+    def watch(self, path: Path | None) -> None:
+        """Watch this file, as it is now; None for none."""
+        self._timer.stop()
+        watched = [*self._watcher.files(), *self._watcher.directories()]
+        if watched:
+            self._watcher.removePaths(watched)
+        self.path, self._stamp = path, None if path is None else _stamp(path)
+        if path is not None:
+            # with its folder: a file that is replaced by another of its name is no longer watched
+            self._watcher.addPaths([str(path), str(path.absolute().parent)])
+
+    def _look(self) -> None:
+        if self.path is None:
+            return
+        stamp = _stamp(self.path)
+        if stamp is not None and str(self.path) not in self._watcher.files():
+            self._watcher.addPath(str(self.path))
+        if stamp is not None and stamp != self._stamp:
+            self._stamp = stamp
+            self.changed.emit()
+
+
+def _stamp(path: Path) -> Stamp:
+    """What is another where the file was written; None where it is not there."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
 
 LESSON = Kind("Lesson", ENDING)
 _CHECKED = 300
@@ -122,7 +206,7 @@ class Making(QObject):
     def open(self) -> None:
         """Let the person choose a lesson to go on with."""
         at = "" if self.path is None else str(self.path.parent)
-        path = asking.file_to_open(self._window, "Edit a lesson", at, OPENED)
+        path = dialogs.file_to_open(self._window, "Edit a lesson", at, OPENED)
         if path:
             self.open_path(Path(path))
 

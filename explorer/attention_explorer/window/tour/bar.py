@@ -8,10 +8,10 @@ from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QFont, QFontMetrics, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy
 
-from attention_explorer.theme import SMALLEST_FONT
+from attention_explorer.look.theme import SMALLEST_FONT
 from attention_explorer.widgets.page import wrapped
-from attention_explorer.widgets.role import set_role
-from attention_explorer.widgets.small_screens import is_low
+from attention_explorer.widgets.screens import is_low
+from attention_explorer.widgets.themed import set_role
 
 Button = Literal["back", "show", "next", "later", "never"]
 

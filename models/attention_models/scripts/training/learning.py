@@ -11,20 +11,22 @@ from attention_models.protocol.training_messages import Asked, HeldOutPoint, Tra
 from attention_models.protocol.training_plan import PlanRequest
 from attention_models.protocol.training_scripts import TrainingOnScreen
 from attention_models.scripts.script_text import WIDTH, Script
-from attention_models.scripts.training.data_lines import make_data
-from attention_models.scripts.training.loop_lines import (
+from attention_models.scripts.training.lines import (
     BY_STEPS,
     BY_THE_CLOCK,
     DIVERGES,
     ON_DIVERGED,
     PRINT,
+    SAME_BITS,
     STEP,
     adam,
     filled,
     functions,
+    make_data,
+    make_model,
+    same_threads,
     smoothing_of,
 )
-from attention_models.scripts.training.model_lines import SAME_BITS, make_model, same_threads
 from attention_models.training import plan
 from attention_models.training.experiment import Experiment, experiment
 from attention_models.training.settings import COOL_DOWN, COOLEST, cooled

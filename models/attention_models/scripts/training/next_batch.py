@@ -14,7 +14,7 @@ from attention_models.protocol.errors import InputError
 from attention_models.protocol.gradient_breakdown import GradientBreakdown, TokenLoss
 from attention_models.protocol.training_scripts import BatchOnScreen
 from attention_models.scripts.script_text import MOST_NUMBERS, Script, quoted
-from attention_models.scripts.training.model_lines import make_model, same_threads
+from attention_models.scripts.training.lines import make_model, same_threads
 from attention_models.textbook.tokenizer import PAD_ID
 from attention_models.training.experiment import experiment
 

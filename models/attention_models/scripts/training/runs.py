@@ -11,8 +11,7 @@ from attention_models.protocol.training_messages import HeldOutPoint, TrainingPo
 from attention_models.protocol.training_scripts import RunsOnScreen
 from attention_models.scripts.script_text import Script
 from attention_models.scripts.training.learning import losses_of
-from attention_models.scripts.training.loop_lines import LOSS, MEASURE, STEP, adam, filled
-from attention_models.scripts.training.model_lines import SAME_BITS, same_threads
+from attention_models.scripts.training.lines import LOSS, MEASURE, SAME_BITS, STEP, adam, filled, same_threads
 from attention_models.training.comparison import HELD_OUT, planned_run
 from attention_models.training.experiment import TEXT
 from attention_models.training.prepared import Prepared, Run, read_prepared

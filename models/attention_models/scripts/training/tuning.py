@@ -9,19 +9,21 @@ from attention_models.protocol.training_plan import PlanRequest
 from attention_models.protocol.training_scripts import TuningOnScreen
 from attention_models.scripts.own_functions import FACE
 from attention_models.scripts.script_text import Script
-from attention_models.scripts.training.data_lines import MOST_WRITTEN, write_text
 from attention_models.scripts.training.learning import losses_on_screen, print_measured
-from attention_models.scripts.training.loop_lines import (
+from attention_models.scripts.training.lines import (
     BY_STEPS,
     BY_THE_CLOCK,
     DIVERGES,
     LOSS,
+    MOST_WRITTEN,
     ON_DIVERGED,
     PRINT,
+    SAME_BITS,
     WATCH,
     filled,
+    same_threads,
+    write_text,
 )
-from attention_models.scripts.training.model_lines import SAME_BITS, same_threads
 from attention_models.training import plan
 from attention_models.training.finetuning import MEASURED_TOGETHER, TuningSettings, settings_of
 from attention_models.training.pairs_file import source_of

@@ -7,8 +7,8 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
+from attention_explorer.look.theme import DARK
 from attention_explorer.panels.alignment.ribbons import LEAST_WEIGHT, Ribbons
-from attention_explorer.theme import DARK
 from tests.explorer.widgets.pictures import rendered
 from tests.explorer.widgets.pointer import move_pointer
 

@@ -9,13 +9,13 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QScrollArea, QWidget
 
+from attention_explorer.look.theme import DARK
 from attention_explorer.panels.cell.cell_steps import row_remark
 from attention_explorer.panels.cell.panel import CellPanel
 from attention_explorer.panels.cell.step_list import StepList
 from attention_explorer.session.hover import Hover, Pointed
 from attention_explorer.session.intents import Arrived, SelectCell
 from attention_explorer.session.session import Session
-from attention_explorer.theme import DARK
 from attention_explorer.widgets.number_text import value_text
 from attention_models.protocol.cell import AdditiveScore, CellRequest, CellView
 from attention_models.protocol.interventions import Scale

@@ -8,8 +8,8 @@ from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication, QScrollArea
 
+from attention_explorer.look.theme import DARK, LIGHT
 from attention_explorer.panels.cell.row_bars import FEW, RowBars
-from attention_explorer.theme import DARK, LIGHT
 from tests.explorer.widgets.pictures import rendered, rgb
 from tests.explorer.widgets.pointer import move_pointer
 

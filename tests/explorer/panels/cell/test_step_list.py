@@ -7,8 +7,8 @@ from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QApplication, QScrollArea, QVBoxLayout, QWidget
 
+from attention_explorer.look.theme import DARK, LIGHT
 from attention_explorer.panels.cell.step_list import Step, StepList
-from attention_explorer.theme import DARK, LIGHT
 from tests.explorer.widgets.pictures import rendered
 from tests.explorer.widgets.pointer import move_pointer
 

@@ -10,8 +10,8 @@ from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication
 
+from attention_explorer.look.theme import LIGHT
 from attention_explorer.panels.cell.vector_bars import VectorBars, value_rows, value_sentence
-from attention_explorer.theme import LIGHT
 from tests.explorer.panels.cells import cell
 from tests.explorer.widgets.pictures import rendered
 from tests.explorer.widgets.pointer import move_pointer

@@ -7,8 +7,8 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QColor
 from pytestqt.qtbot import QtBot
 
-from attention_explorer.panels.compare.aligned_tokens import AlignedTokens, AlignedWords
-from attention_explorer.theme import LIGHT
+from attention_explorer.look.theme import LIGHT
+from attention_explorer.panels.compare.two_runs_page import AlignedTokens, AlignedWords
 from tests.explorer.real_window import click, press
 from tests.explorer.widgets.pictures import rendered, rgb
 

@@ -9,7 +9,7 @@ import pytest
 from PySide6.QtCore import QPoint
 from pytestqt.qtbot import QtBot
 
-from attention_explorer.colour_maps import diverging, sequential
+from attention_explorer.look.colour_maps import diverging, sequential
 from attention_explorer.panels.compare.linked_maps import DIFFERENCE, A, B, LinkedMaps, MapWords
 from attention_explorer.panels.compare.places import words_of
 from attention_models.protocol.values import Tile

@@ -14,7 +14,7 @@ from attention_explorer.panels.compare.places import (
     place_of_cell,
     words_of,
 )
-from attention_models.protocol.aligned_tokens import AlignedAxis, AlignedPlace
+from attention_models.protocol.two_runs import AlignedAxis, AlignedPlace
 from tests.explorer.panels.compare.two_runs import AXIS, view
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from math import nan
 
-from attention_explorer.panels.compare.about import about
 from attention_explorer.panels.compare.compare_sentences import (
     SAME,
     aligned,
@@ -18,6 +17,7 @@ from attention_explorer.panels.compare.compare_sentences import (
     share,
     title_of,
 )
+from attention_explorer.panels.compare.panel import about
 from attention_explorer.session.state import Compared, Document, State
 from attention_models.protocol.two_runs import RunOutput
 from attention_models.protocol.values import Candidate, SiteRef

@@ -7,10 +7,11 @@ from math import nan
 
 import numpy as np
 
-from attention_models.protocol.aligned_tokens import AlignedAxis, AlignedPlace
-from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import RunInputs
 from attention_models.protocol.two_runs import (
+    AlignedAxis,
     AlignedMaps,
+    AlignedPlace,
     HeadChange,
     OtherRun,
     RunOutput,

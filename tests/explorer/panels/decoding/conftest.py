@@ -11,8 +11,7 @@ from attention_explorer.session.intents import (
 from attention_models.engine.engine import Engine
 from attention_models.forward.model import Model
 from attention_models.protocol.loading import Loaded, LoadRequest
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest
+from attention_models.protocol.running import ForwardRequest, RunInputs
 from attention_models.protocol.values import SiteRef
 from tests.explorer.panels.decoding.answered import TEXT, Answered
 from tests.explorer.silent import shown

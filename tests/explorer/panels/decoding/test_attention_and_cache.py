@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from attention_explorer.panels.decoding.cache_page import cache_text
-from attention_explorer.panels.decoding.layout import log_text
 from attention_explorer.panels.decoding.player_view import ATTENTION, CACHE
+from attention_explorer.panels.decoding.situation import log_text
 from attention_explorer.session.intents import (
     SelectHead,
 )

@@ -7,8 +7,8 @@ import math
 import pytest
 from PySide6.QtCore import Qt
 
-from attention_explorer.panels.decoding.layout import plain
 from attention_explorer.panels.decoding.player_view import ATTENTION
+from attention_explorer.panels.decoding.situation import plain
 from attention_models.protocol.decoding import DecodeRowsView
 from tests.explorer.panels.decoding.answered import DECODING, LEFT, TEXT, click_row, press, shown_rows, steps
 

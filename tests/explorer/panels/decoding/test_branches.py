@@ -7,17 +7,15 @@ import math
 import pytest
 from PySide6.QtCore import Qt
 
-from attention_explorer.panels.decoding.branches_page import times_text
-from attention_explorer.panels.decoding.layout import log_text
 from attention_explorer.panels.decoding.panel import DecodingPanel
-from attention_explorer.panels.decoding.player_view import BRANCHES
+from attention_explorer.panels.decoding.player_view import BRANCHES, times_text
+from attention_explorer.panels.decoding.situation import log_text
 from attention_explorer.session import files
 from attention_explorer.session.branches import MOST_NODES, ROOT, Branches
 from attention_explorer.session.intents import (
     RestoreDocument,
 )
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest
+from attention_models.protocol.running import ForwardRequest, RunInputs
 from tests.explorer.panels.decoding.answered import (
     LEFT,
     TEXT,

@@ -8,11 +8,10 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
 from attention_explorer.panels.decoding.beam_tree import BeamNode, BeamTree
-from attention_explorer.panels.decoding.branch_list import BranchList, BranchRow
-from attention_explorer.panels.decoding.cache_view import CacheBar, CacheView
-from attention_explorer.panels.decoding.filter_bars import FilterBars, FilterRow
+from attention_explorer.panels.decoding.cache_page import CacheBar, CacheView
+from attention_explorer.panels.decoding.player_view import BranchList, BranchRow, StepTimelineArea
+from attention_explorer.panels.decoding.stages import FilterBars, FilterRow
 from attention_explorer.panels.decoding.step_timeline import StepTimeline, TimelineStep
-from attention_explorer.panels.decoding.step_timeline_area import StepTimelineArea
 
 LEFT = Qt.MouseButton.LeftButton
 

@@ -10,8 +10,7 @@ from attention_explorer.session.intents import (
 )
 from attention_models.protocol.decoding import DecodeStepRequest
 from attention_models.protocol.interventions import Mask, Scale
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest
+from attention_models.protocol.running import ForwardRequest, RunInputs
 from attention_models.protocol.values import SiteRef
 from tests.explorer.panels.decoding.answered import LEFT, TEXT, press, shown_rows, steps, words
 from tests.models.asking import ask

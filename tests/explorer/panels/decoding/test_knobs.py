@@ -8,12 +8,12 @@ from PySide6.QtCore import Qt
 from attention_explorer.panels.decoding.knobs import DecodeKnobs
 from attention_explorer.panels.decoding.panel import DecodingPanel
 from attention_explorer.session import files
-from attention_explorer.session.decoding import Decoding
 from attention_explorer.session.intents import (
     RestoreDocument,
     SetDecoding,
 )
-from attention_models.protocol.decoding_settings import DecodeSettings
+from attention_explorer.session.writing import Decoding
+from attention_models.protocol.decoding import DecodeSettings
 from tests.explorer.panels.decoding.answered import LEFT, steps
 from tests.explorer.silent import shown
 

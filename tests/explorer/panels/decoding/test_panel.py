@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt
 
+from attention_explorer.look.theme import DARK
 from attention_explorer.panels.decoding.player_view import BRANCHES
 from attention_explorer.session.intents import (
     Arrived,
     Busy,
     SetText,
 )
-from attention_explorer.theme import DARK
 from attention_models.protocol.decoding import DecodeStepRequest
 from attention_models.protocol.values import SiteRef
 from tests.explorer.panels.decoding.answered import DECODING, LEFT, TEXT, press, steps, words

@@ -9,9 +9,8 @@ import pytest
 from attention_explorer.panels.decoding.player import DecodePlayer
 from attention_explorer.panels.decoding.situation import Situation
 from attention_explorer.session.branches import ROOT, Branches
-from attention_models.protocol.decoding import DecodeSamplesRequest, DecodeStepRequest
-from attention_models.protocol.decoding_settings import DecodeSettings
-from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.decoding import DecodeSamplesRequest, DecodeSettings, DecodeStepRequest
+from attention_models.protocol.running import RunInputs
 from tests.explorer.session import answers
 
 TEXT = "Tom and Anna"

@@ -5,17 +5,16 @@ from __future__ import annotations
 import numpy as np
 from PySide6.QtCore import Qt
 
-from attention_explorer.panels.decoding.layout import log_text
 from attention_explorer.panels.decoding.panel import DecodingPanel
 from attention_explorer.panels.decoding.player_view import ATTENTION, BRANCHES
+from attention_explorer.panels.decoding.situation import log_text
 from attention_explorer.session import files
 from attention_explorer.session.intents import (
     OpenCheckpoint,
 )
 from attention_models.protocol.decoding import DecodeRowsView, DecodeSamplesRequest
 from attention_models.protocol.loading import LoadRequest
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest
+from attention_models.protocol.running import ForwardRequest, RunInputs
 from tests.explorer.panels.decoding.answered import (
     DECODING,
     LEFT,

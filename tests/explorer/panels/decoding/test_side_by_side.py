@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attention_explorer.panels.decoding.side_by_side import SampleSet
 from attention_explorer.session.branches import ROOT, Branches
-from attention_models.protocol.decoding_settings import DecodeSettings
+from attention_models.protocol.decoding import DecodeSettings
 from tests.explorer.session import answers
 
 

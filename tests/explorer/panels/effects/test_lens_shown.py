@@ -7,12 +7,12 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from attention_explorer.panels.effects.lens_shown import rank_figure, readings
+from attention_explorer.panels.effects.pages import rank_figure, readings
 from attention_explorer.panels.effects.panel import EffectsPanel
 from attention_explorer.panels.effects.questions import LENS
 from attention_explorer.session.effects_choices import Answer
 from attention_explorer.session.state import State
-from attention_models.protocol.lens import LensRequest, LensView
+from attention_models.protocol.effects import LensRequest, LensView
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown
 

@@ -10,19 +10,21 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from attention_explorer.panels.effects.panel import EffectsPanel
+from attention_explorer.panels.effects.panel import EffectsPanel, change_sentence, same_sentence, weights_grid
 from attention_explorer.panels.effects.questions import TOKENS, weights_request
-from attention_explorer.panels.effects.weights_shown import change_sentence, same_sentence, weights_grid
 from attention_explorer.session.effects_choices import EffectsChoices
 from attention_explorer.session.intents import AskEffects, SelectHead
 from attention_explorer.session.state import State
-from attention_models.protocol.adversarial_attention import (
+from attention_models.protocol.effects import (
+    ACCOUNTS,
+    Account,
     AdversarialAttentionRequest,
     AdversarialAttentionView,
+    ExplanationRequest,
+    ExplanationView,
     Moved,
     Rerun,
 )
-from attention_models.protocol.explanation import ACCOUNTS, Account, ExplanationRequest, ExplanationView
 from attention_models.protocol.information import Unit
 from attention_models.protocol.values import Candidate, SiteRef
 from tests.explorer.panels.effects.test_panel import AIM

@@ -8,14 +8,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attention_explorer.panels.effects.pages import before_sentence, head_sentence, heads_grid, tokens_grid
-from attention_explorer.panels.effects.patch_shown import patch_grid
-from attention_explorer.panels.effects.wording import in_unit
+from attention_explorer.panels.effects.pages import before_sentence, head_sentence, heads_grid, patch_grid, tokens_grid
+from attention_explorer.panels.effects.questions import in_unit
 from attention_explorer.widgets.number_text import signed, value_text
-from attention_models.protocol.effects import EffectsRequest, EffectsView, MetricValue, SiteEffects
-from attention_models.protocol.explanation import Account, ExplanationRequest, ExplanationView
+from attention_models.protocol.effects import (
+    Account,
+    EffectsRequest,
+    EffectsView,
+    ExplanationRequest,
+    ExplanationView,
+    MetricValue,
+    PatchRequest,
+    PatchView,
+    SiteEffects,
+)
 from attention_models.protocol.information import Unit
-from attention_models.protocol.patching import PatchRequest, PatchView
 from attention_models.protocol.values import SiteRef
 from tests.explorer.panels.effects.test_panel import AIM, NOW, effects
 from tests.explorer.session import answers

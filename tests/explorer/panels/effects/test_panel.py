@@ -10,16 +10,23 @@ from PySide6.QtCore import Qt
 
 from attention_explorer.panels.effects.panel import EffectsPanel
 from attention_explorer.panels.effects.questions import HEADS, LENS, PATCH, SUM, TOKENS
-from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.panels.head.panel import HeadMapPanel
 from attention_explorer.session.effects_choices import Answer, EffectsChoices
 from attention_explorer.session.intents import OpenCheckpoint, RestoreDocument, SelectHead, SetView
 from attention_explorer.session.state import InterventionItem, State
 from attention_models.protocol.ablation import Ablation, Fill
-from attention_models.protocol.attribution import AttributionRequest
-from attention_models.protocol.effects import EffectsRequest, EffectsView, Metric, MetricValue, MetricView, SiteEffects
-from attention_models.protocol.explanation import ExplanationRequest
-from attention_models.protocol.lens import LensRequest
-from attention_models.protocol.patching import PatchRequest
+from attention_models.protocol.effects import (
+    AttributionRequest,
+    EffectsRequest,
+    EffectsView,
+    ExplanationRequest,
+    LensRequest,
+    Metric,
+    MetricValue,
+    MetricView,
+    PatchRequest,
+    SiteEffects,
+)
 from attention_models.protocol.values import Candidate, SiteRef
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown

@@ -10,11 +10,11 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
+from attention_explorer.panels.effects.pages import patch_grid, patch_sentence
 from attention_explorer.panels.effects.panel import EffectsPanel
-from attention_explorer.panels.effects.patch_shown import patch_grid, patch_sentence
 from attention_explorer.panels.effects.questions import PATCH
 from attention_explorer.session.state import State
-from attention_models.protocol.patching import PatchRequest, PatchView
+from attention_models.protocol.effects import PatchRequest, PatchView
 from attention_models.protocol.values import SiteRef
 from tests.explorer.panels.effects.test_panel import AIM
 from tests.explorer.session import answers

@@ -9,18 +9,23 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from attention_explorer.panels.effects.panel import EffectsPanel
-from attention_explorer.panels.effects.printed import printed as printed_of
+from attention_explorer.panels.effects.panel import printed as printed_of
 from attention_explorer.panels.effects.questions import HEADS, LENS, PATCH, SUM, TOKENS, WORDS
 from attention_explorer.session.effects_choices import EffectsChoices
 from attention_explorer.session.intents import AskEffects, SelectHead
 from attention_explorer.session.state import State
-from attention_models.protocol.adversarial_attention import AdversarialAttentionView
-from attention_models.protocol.attribution import AttributionRequest
-from attention_models.protocol.effects import EffectsView, HeadEffectRequest
-from attention_models.protocol.explanation import ExplanationRequest
-from attention_models.protocol.in_context import InContextAtRequest, InContextView
-from attention_models.protocol.lens import LensAtRequest, LensView
-from attention_models.protocol.patching import PatchColumnRequest
+from attention_models.protocol.effects import (
+    AdversarialAttentionView,
+    AttributionRequest,
+    EffectsView,
+    ExplanationRequest,
+    HeadEffectRequest,
+    InContextAtRequest,
+    InContextView,
+    LensAtRequest,
+    LensView,
+    PatchColumnRequest,
+)
 from attention_models.protocol.values import SiteRef
 from tests.explorer.panels.effects.words_answers import comparison
 from tests.explorer.real_window import opened_window, panel_of, settle, wait_until

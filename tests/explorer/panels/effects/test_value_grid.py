@@ -9,7 +9,7 @@ from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QScrollArea
 
-from attention_explorer.colour_maps import diverging
+from attention_explorer.look.colour_maps import diverging
 from attention_explorer.panels.effects.value_grid import Grid, ValueGrid
 from tests.explorer.widgets.pictures import rendered
 from tests.explorer.widgets.pointer import move_pointer

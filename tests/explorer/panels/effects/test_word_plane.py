@@ -7,7 +7,7 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
-from attention_explorer.panels.effects.word_plane import Points, WordPlane
+from attention_explorer.panels.effects.words_page import Points, WordPlane
 
 POINTS = Points(
     places=np.array([[-4.0, 0.0], [4.0, 0.0], [0.0, 1.0], [0.0, -1.0]]),

@@ -11,11 +11,10 @@ from PySide6.QtTest import QTest
 
 from attention_explorer.panels.effects.panel import EffectsPanel
 from attention_explorer.panels.effects.questions import WORDS, missing_word
-from attention_explorer.panels.effects.words_page import CURVE, MAP, PLANE
-from attention_explorer.panels.effects.words_shown import cosine_text, words_of
+from attention_explorer.panels.effects.words_page import CURVE, MAP, PLANE, cosine_text, words_of
 from attention_explorer.session.effects_choices import EffectsChoices
 from attention_explorer.session.state import State
-from attention_models.protocol.in_context import InContextRequest
+from attention_models.protocol.effects import InContextRequest
 from attention_models.protocol.request import Failure
 from tests.explorer.panels.effects.words_answers import REQUEST, comparison
 from tests.explorer.session import answers

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from attention_explorer.session.effects_choices import EffectsChoices
-from attention_models.protocol.in_context import InContextRequest, InContextView
+from attention_models.protocol.effects import InContextRequest, InContextView
 from attention_models.protocol.values import Token
 
 ASKED = EffectsChoices()

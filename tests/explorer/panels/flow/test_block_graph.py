@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from attention_explorer.panels.flow.block_graph import Slot, added, on_stream, rows_of
+from attention_explorer.panels.flow.block_layout import Slot, added, on_stream, rows_of
 from attention_models.protocol.flow import STREAM, Box, SumBox
 from tests.explorer.panels.flow.made import boxes, norm
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import QPoint, QPointF, QRectF, Qt
 
+from attention_explorer.look.theme import DARK
 from attention_explorer.panels.flow.block_layout import block_layout, least_height
 from attention_explorer.panels.flow.block_picture import BlockPicture
 from attention_explorer.panels.flow.box_text import Around, fitting, said, ways_to_say
 from attention_explorer.panels.flow.numbers import NumbersTable, columns_of
-from attention_explorer.theme import DARK
 from attention_models.protocol.flow import NormBox, OutputBox
 from tests.explorer.panels.flow.made import WORDS, block_view, boxes
 from tests.explorer.panels.flow.test_block_graph import both_norms, parallel, post_norm

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from attention_explorer.panels.flow.block_graph import on_stream
+from attention_explorer.panels.flow.block_layout import on_stream
 from attention_explorer.panels.flow.block_picture import BlockPicture
 from attention_explorer.panels.flow.box_text import Around
 from attention_explorer.panels.flow.flow_sentences import box_sentence

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attention_explorer.panels.flow.formulas import formula, worked
+from attention_explorer.panels.flow.numbers import formula, worked
 from attention_models import open_checkpoint
 from attention_models.flow.block import answer
 from attention_models.protocol.ablation import Ablation

@@ -11,11 +11,11 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QFontMetricsF
 from PySide6.QtTest import QTest
 
-from attention_explorer.colour_maps import diverging, sequential
+from attention_explorer.look.colour_maps import diverging, sequential
+from attention_explorer.look.theme import DARK, LIGHT
 from attention_explorer.panels.flow.matrices import MatricesPage
-from attention_explorer.panels.flow.matrices_layout import ABOVE, BANDS, WITH_NUMBERS, Layout, Room
+from attention_explorer.panels.flow.matrices_picture import ABOVE, BANDS, WITH_NUMBERS, Layout, Room
 from attention_explorer.panels.flow.matrices_scene import NAMES, Lit, Place
-from attention_explorer.theme import DARK, LIGHT
 from tests.explorer.panels.flow.matrices_views import names, scene_of, shown
 from tests.explorer.widgets.pointer import move_pointer
 

@@ -8,6 +8,7 @@ from PySide6.QtCore import QPoint, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QWheelEvent
 from PySide6.QtWidgets import QApplication
 
+from attention_explorer.look.theme import DARK, LIGHT
 from attention_explorer.panels.flow.model_layout import CHIP
 from attention_explorer.panels.flow.model_picture import ModelPicture
 from attention_explorer.panels.flow.model_scene import (
@@ -20,7 +21,6 @@ from attention_explorer.panels.flow.model_scene import (
     Place,
     StackScene,
 )
-from attention_explorer.theme import DARK, LIGHT
 from tests.explorer.panels.flow.made import WORDS, flow_view, stack_flow
 from tests.explorer.widgets.pictures import rendered
 

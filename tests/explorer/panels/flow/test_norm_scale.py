@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from attention_explorer.panels.flow.norm_scale import NormScale, norm_scale
+from attention_explorer.panels.flow.model_scene import NormScale, norm_scale
 
 
 def test_lengths_are_in_proportion():

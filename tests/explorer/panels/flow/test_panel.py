@@ -19,7 +19,7 @@ from attention_models.protocol.comparison import CompareRequest, TokenChange
 from attention_models.protocol.flow import BlockRequest, FlowRequest
 from attention_models.protocol.head import HeadRequest, HeadView
 from attention_models.protocol.prediction import PredictionRequest
-from attention_models.protocol.run_inputs import RunInputs
+from attention_models.protocol.running import RunInputs
 from attention_models.protocol.values import SiteRef
 from tests.explorer.panels.flow.made import block_view, flow_view, two_stacks
 from tests.explorer.session import answers

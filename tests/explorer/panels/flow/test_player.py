@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import Qt
 
-from attention_explorer.panels.flow.play_bar import PlayBar
+from attention_explorer.panels.flow.body import PlayBar
 from attention_explorer.panels.flow.player import Player
 
 

@@ -7,9 +7,9 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QColor
 
+from attention_explorer.look.theme import LIGHT
+from attention_explorer.panels.flow.model_scene import RecurrentScene
 from attention_explorer.panels.flow.recurrent_picture import RecurrentPicture
-from attention_explorer.panels.flow.recurrent_scene import RecurrentScene
-from attention_explorer.theme import LIGHT
 from attention_models.protocol.flow import RecurrentFlow
 from tests.explorer.panels.flow.test_model_picture import heard
 from tests.explorer.widgets.pictures import rendered

@@ -10,10 +10,17 @@ import pytest
 
 from attention_explorer.panels.flow.box_text import Around, head_tooltip, neuron_name, ways_to_say
 from attention_explorer.panels.flow.flow_sentences import block_sentence, box_sentence, input_sentence, output_sentence
-from attention_explorer.panels.flow.model_scene import LaneLabel, ModelScene, OutputGroup, OutputRow, Place, StackScene
+from attention_explorer.panels.flow.model_scene import (
+    LaneLabel,
+    ModelScene,
+    OutputGroup,
+    OutputRow,
+    Place,
+    RecurrentScene,
+    StackScene,
+)
 from attention_explorer.panels.flow.numbers import columns_of
-from attention_explorer.panels.flow.play_steps import play_steps, recurrent_steps
-from attention_explorer.panels.flow.recurrent_scene import RecurrentScene
+from attention_explorer.panels.flow.player import play_steps, recurrent_steps
 from attention_models.protocol.flow import (
     Expert,
     FeedForwardBox,

@@ -7,7 +7,7 @@ import pytest
 from PySide6.QtCore import QRectF
 from PySide6.QtGui import QColor
 
-from attention_explorer.panels.flow.stripes import number_at, shown_numbers, stripes_image
+from attention_explorer.panels.flow.ground import number_at, shown_numbers, stripes_image
 
 
 def test_a_stripe_that_several_numbers_share_shows_the_one_furthest_from_0():

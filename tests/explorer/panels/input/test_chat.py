@@ -12,8 +12,7 @@ from attention_explorer.panels.input.panel import InputPanel
 from attention_explorer.session.intents import SetChat, SetTurns
 from attention_explorer.session.state import Document, State
 from attention_models.protocol.chat import MOST_TURNS, Chat, Turn
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest
+from attention_models.protocol.running import ForwardRequest, RunInputs
 from attention_models.protocol.values import Token
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown

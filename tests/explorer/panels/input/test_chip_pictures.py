@@ -7,10 +7,10 @@ import pytest
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtWidgets import QApplication
 
+from attention_explorer.look.theme import DARK
 from attention_explorer.panels.input import chip_pictures
 from attention_explorer.panels.input.chip_pictures import Chip
-from attention_explorer.panels.input.token_strip_area import TokenStripArea
-from attention_explorer.theme import DARK
+from attention_explorer.panels.input.token_strip import TokenStripArea
 from tests.explorer.widgets.pictures import rendered
 from tests.explorer.widgets.pointer import move_pointer
 

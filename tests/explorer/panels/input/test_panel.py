@@ -18,8 +18,7 @@ from attention_explorer.session.state import State
 from attention_models.protocol.decoding import DecodeStepRequest, into_input
 from attention_models.protocol.head import HeadRequest, RowRequest, RowView, WordWeights
 from attention_models.protocol.loading import Loaded
-from attention_models.protocol.run_inputs import RunInputs
-from attention_models.protocol.running import ForwardRequest
+from attention_models.protocol.running import ForwardRequest, RunInputs
 from attention_models.protocol.values import SiteRef, Token
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown

@@ -7,9 +7,9 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
+from attention_explorer.look.theme import DARK, LIGHT
 from attention_explorer.panels.input.patch_view import PatchView
-from attention_explorer.panels.input.picture_input import PictureInput
-from attention_explorer.theme import DARK, LIGHT
+from attention_explorer.panels.input.picture import PictureInput
 from tests.explorer.widgets.pictures import rendered
 from tests.explorer.widgets.pointer import move_pointer
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from attention_explorer.panels.input.sides import sides
+from attention_explorer.panels.input.panel import sides
 from tests.explorer.session import answers
 
 

@@ -11,8 +11,8 @@ from PySide6.QtGui import QTextCursor, QTextOption
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 
-from attention_explorer import theme
-from attention_explorer.panels.input.text_input import TextInput
+from attention_explorer.look import theme
+from attention_explorer.panels.input.labels import TextInput
 from attention_explorer.session.text_limits import MOST_CHARACTERS
 
 pytestmark = pytest.mark.x

@@ -7,10 +7,9 @@ import pytest
 from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtWidgets import QAbstractSlider, QApplication
 
+from attention_explorer.look.theme import DARK, LIGHT
 from attention_explorer.panels.input.chip_pictures import Chip
-from attention_explorer.panels.input.token_strip import TokenStrip
-from attention_explorer.panels.input.token_strip_area import TokenStripArea
-from attention_explorer.theme import DARK, LIGHT
+from attention_explorer.panels.input.token_strip import TokenStrip, TokenStripArea
 from tests.explorer.widgets.pictures import rendered
 from tests.explorer.widgets.pointer import move_pointer
 

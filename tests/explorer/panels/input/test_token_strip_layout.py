@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PySide6.QtCore import QPointF, QRectF
 
-from attention_explorer.panels.input.token_strip_layout import Spacing, StripLayout, flow, flow_height, line_count
+from attention_explorer.panels.input.token_strip import Spacing, StripLayout, flow, flow_height, line_count
 
 widths = st.lists(st.floats(10, 220), min_size=1, max_size=80)
 

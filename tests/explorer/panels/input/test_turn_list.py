@@ -7,7 +7,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 
-from attention_explorer.panels.input.turn_list import TurnList
+from attention_explorer.panels.input.chat import TurnList
 from attention_models.protocol.chat import Turn
 
 pytestmark = pytest.mark.x

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from PySide6.QtGui import QImage, QPainter
 
+from attention_explorer.look.theme import DARK, LIGHT, Theme, contrast
 from attention_explorer.panels.input.chip_pictures import Chip
 from attention_explorer.panels.input.token_strip import TokenStrip
 from attention_explorer.panels.input.turn_mark import FIRST, SECOND, draw_turn_line, turn_ground, turn_legend
-from attention_explorer.theme import DARK, LIGHT, Theme, contrast
 from attention_models.protocol.chat import ROLES
 from tests.explorer.widgets.pictures import rendered
 

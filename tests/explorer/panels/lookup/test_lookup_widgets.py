@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 from PySide6.QtWidgets import QWidget
 
-from attention_explorer.panels.lookup.answer_box import AnswerBox
+from attention_explorer.look.theme import DARK, LIGHT
+from attention_explorer.panels.lookup.arrows_page import MatrixView, MixView, Share
+from attention_explorer.panels.lookup.dictionary_page import AnswerBox
 from attention_explorer.panels.lookup.entries import ENTRIES, colour_text, number, percent, value_vectors
-from attention_explorer.panels.lookup.matrix_view import MatrixView
-from attention_explorer.panels.lookup.mix_view import MixView, Share
-from attention_explorer.panels.variance.softmax_bars import MOST_BARS, SoftmaxBars
-from attention_explorer.theme import DARK, LIGHT
+from attention_explorer.panels.variance.panel import MOST_BARS, SoftmaxBars
 from tests.explorer.widgets.pictures import rendered
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import Qt
 
-from attention_explorer.panels.lookup.step_bar import StepBar
+from attention_explorer.panels.lookup.panel import StepBar
 from tests.explorer.widgets.pictures import rendered
 
 

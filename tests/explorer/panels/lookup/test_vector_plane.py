@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 
+from attention_explorer.look.theme import DARK, LIGHT
 from attention_explorer.panels.lookup.vector_plane import Arrow, VectorPlane
-from attention_explorer.theme import DARK, LIGHT
 from tests.explorer.widgets.pictures import rendered
 from tests.explorer.widgets.pointer import move_pointer
 

@@ -6,7 +6,7 @@ from dataclasses import astuple, replace
 
 import pytest
 
-from attention_explorer.panels.playground import figures
+from attention_explorer.panels.playground import curves as figures
 from attention_explorer.panels.playground.curves import CurvesPage
 from attention_explorer.session.training import Curves, TrainingState
 from attention_models.protocol.training_messages import (

@@ -12,15 +12,13 @@ from PySide6.QtWidgets import QLabel, QWidget
 
 from attention_explorer.compute.experiment_link import ExperimentLink, connect_experiment
 from attention_explorer.compute.gui_queue import GuiQueue
+from attention_explorer.look.theme import DARK, LIGHT
 from attention_explorer.panels.playground import experiment_words, experiments
-from attention_explorer.panels.playground.experiment_figures import STYLES
-from attention_explorer.panels.playground.experiments import ExperimentsPage
+from attention_explorer.panels.playground.experiments import STYLES, ExperimentsPage, LineKey, RunsTable
 from attention_explorer.panels.playground.panel import CURVES, EXPERIMENTS, PlaygroundPanel
-from attention_explorer.panels.playground.runs_table import LineKey, RunsTable
 from attention_explorer.paths import resource
 from attention_explorer.session.experiment import ExperimentState
 from attention_explorer.session.intents import ExperimentTold, RunExperiment, TrainingTold
-from attention_explorer.theme import DARK, LIGHT
 from attention_models.protocol.experiment_messages import (
     Finding,
     Measure,

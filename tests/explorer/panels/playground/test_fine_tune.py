@@ -10,13 +10,13 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from attention_explorer import training_folders
 from attention_explorer.panels.playground.fine_tune import FILE, TUNED
 from attention_explorer.panels.playground.panel import CURVES, FINE_TUNE, SET_UP, PlaygroundPanel
 from attention_explorer.panels.playground.training_form import STEPS
+from attention_explorer.recovery import training_folders
 from attention_explorer.session.intents import OpenCheckpoint, TrainingTold
 from attention_explorer.session.state import Document, State
-from attention_explorer.widgets import asking
+from attention_explorer.widgets import dialogs
 from attention_models.files.catalogue import TUNABLE, WEIGHTS
 from attention_models.protocol.training_messages import (
     Asked,
@@ -105,7 +105,7 @@ def test_what_is_chosen_and_typed_is_asked_for(panel, session, qtbot, tmp_path, 
     assert page.asked() == wanted
     qtbot.waitUntil(lambda: plans(session)[-1].asked.text == "Once more" and plans(session)[-1].asked.steps == 7)
     chosen = tmp_path / "pairs.tsv"
-    monkeypatch.setattr(asking, "file_to_open", lambda *_: str(chosen))
+    monkeypatch.setattr(dialogs, "file_to_open", lambda *_: str(chosen))
     press(page.source.button(FILE))
     assert (page.text.isVisible(), page.file.isVisible()) == (False, True)
     page.file.ask()

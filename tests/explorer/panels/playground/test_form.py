@@ -8,10 +8,17 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QComboBox
 
-from attention_explorer.panels.playground.fields import SwitchField, default_of
-from attention_explorer.panels.playground.form import RECURRENT, TRANSFORMER, Form
+from attention_explorer.panels.playground.form import (
+    RECURRENT,
+    SWITCHES,
+    TRANSFORMER,
+    Choose,
+    Form,
+    Switch,
+    SwitchField,
+    default_of,
+)
 from attention_explorer.panels.playground.panel import PlaygroundPanel
-from attention_explorer.panels.playground.switches import SWITCHES, Choose, Switch
 from attention_explorer.panels.playground.training_form import STEPS
 from attention_models.protocol.training_messages import Asked
 from attention_models.protocol.training_plan import PlanRequest, PlanView

@@ -7,8 +7,8 @@ from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QHeaderView
 
-from attention_explorer import theme
-from attention_explorer.panels.playground.numbers_table import Entry, NumbersTable
+from attention_explorer.look import theme
+from attention_explorer.panels.playground.one_batch import Entry, NumbersTable
 from tests.explorer.real_window import look_put_back
 
 

@@ -13,16 +13,14 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QScrollArea
 
 from attention_explorer.compute.bridge import Bridge, connect
-from attention_explorer.panels.positions.order_view import told
-from attention_explorer.panels.positions.panel import PositionsPanel
+from attention_explorer.panels.positions.panel import PositionsPanel, told
 from attention_explorer.session.hover import Hover
 from attention_explorer.session.intents import OpenCheckpoint, SelectQuery, SetText
 from attention_explorer.session.session import Session
 from attention_explorer.session.state import Document, State
 from attention_models import open_checkpoint, run
 from attention_models.protocol.interventions import Positions
-from attention_models.protocol.order import Moved, ShuffleRequest, ShuffleView
-from attention_models.protocol.positions import PositionScheme
+from attention_models.protocol.positions import Moved, PositionScheme, ShuffleRequest, ShuffleView
 from tests.explorer.real_window import destroy, wait_until
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, Qt
 
-from attention_explorer.colour_maps import sequential
+from attention_explorer.look.colour_maps import sequential
+from attention_explorer.look.theme import DARK
 from attention_explorer.panels.positions.patch_similarity import PatchSimilarity
-from attention_explorer.theme import DARK
 from tests.explorer.widgets.pictures import rendered, rgb
 from tests.explorer.widgets.pointer import move_pointer
 

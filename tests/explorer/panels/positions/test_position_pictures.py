@@ -10,14 +10,13 @@ from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton
 
+from attention_explorer.look.theme import DARK
 from attention_explorer.panels.positions import order_map
-from attention_explorer.panels.positions.clock_hands import ClockHands, Clocks
 from attention_explorer.panels.positions.order_map import Measured, OrderMap, distance_text
+from attention_explorer.panels.positions.scheme_view import Addend, SumBars
 from attention_explorer.panels.positions.sections import SideBySide, flow
-from attention_explorer.panels.positions.sum_bars import Addend, SumBars
 from attention_explorer.panels.positions.table_image import TableImage
-from attention_explorer.panels.positions.waveforms import Wave, Waveforms, wave_text
-from attention_explorer.theme import DARK
+from attention_explorer.panels.positions.waveforms import ClockHands, Clocks, Wave, Waveforms, wave_text
 from attention_explorer.widgets.segments import Segments
 from tests.explorer.widgets.pictures import rendered, rgb
 from tests.explorer.widgets.pointer import move_pointer

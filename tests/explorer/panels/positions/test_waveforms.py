@@ -7,8 +7,8 @@ import math
 import pytest
 from PySide6.QtGui import QColor
 
+from attention_explorer.look.theme import LIGHT
 from attention_explorer.panels.positions.waveforms import Wave, Waveforms
-from attention_explorer.theme import LIGHT
 from tests.explorer.widgets.pictures import rendered
 
 

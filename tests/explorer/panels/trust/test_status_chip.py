@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import Qt
 
+from attention_explorer.look.theme import DARK
 from attention_explorer.panels.trust.status_chip import StatusChip
-from attention_explorer.theme import DARK
 from tests.explorer.visible_texts import painted
 from tests.explorer.widgets.pictures import rendered
 

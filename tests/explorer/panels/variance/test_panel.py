@@ -12,10 +12,10 @@ from PySide6.QtGui import QColor
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QScrollArea, QWidget
 
+from attention_explorer.look.theme import DARK
 from attention_explorer.panels.variance.panel import VariancePanel
 from attention_explorer.session.intents import SelectHead
 from attention_explorer.session.state import State
-from attention_explorer.theme import DARK
 from attention_models.protocol.values import SiteRef
 from attention_models.protocol.variance import HeadScores, VarianceRequest, VarianceView
 from attention_models.views.variance import measure

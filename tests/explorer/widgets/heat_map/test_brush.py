@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PySide6.QtCore import QPoint, Qt
 
-from attention_explorer.widgets.heat_map.brush import cells_between
+from attention_explorer.widgets.heat_map.gestures import cells_between
 from attention_explorer.widgets.heat_map.heat_map import HeatMap
 from tests.explorer.widgets.pictures import rendered
 from tests.explorer.widgets.pointer import move_pointer

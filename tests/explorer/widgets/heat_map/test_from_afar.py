@@ -10,9 +10,9 @@ import pytest
 from PySide6.QtGui import QFontInfo
 from PySide6.QtWidgets import QApplication
 
-from attention_explorer.text_size import set_least_points
-from attention_explorer.widgets.heat_map.cell_numbers import number
+from attention_explorer.look.text_size import set_least_points
 from attention_explorer.widgets.heat_map.heat_map import HeatMap
+from attention_explorer.widgets.heat_map.picture import number
 from attention_models.protocol.values import Tile
 from tests.explorer.drawn_text import text_of_ours
 

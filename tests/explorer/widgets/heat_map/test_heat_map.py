@@ -8,8 +8,8 @@ from PySide6.QtCore import QEvent, QPoint, QPointF, QSize, Qt
 from PySide6.QtGui import QColor, QImage, QPainter, QRegion, QWheelEvent
 from PySide6.QtWidgets import QApplication, QWidget
 
-from attention_explorer.colour_maps import diverging, sequential
-from attention_explorer.theme import DARK, LIGHT
+from attention_explorer.look.colour_maps import diverging, sequential
+from attention_explorer.look.theme import DARK, LIGHT
 from attention_explorer.widgets.heat_map.frame import frame_for
 from attention_explorer.widgets.heat_map.heat_map import HeatMap
 from attention_explorer.widgets.heat_map.readout import Wording, cell_pieces, draw_readout, piece_limits

@@ -7,8 +7,8 @@ import pytest
 from PySide6.QtCore import QEvent, QRect, Qt
 from PySide6.QtWidgets import QApplication
 
-from attention_explorer.theme import DARK
-from attention_explorer.widgets.heat_map import labels
+from attention_explorer.look.theme import DARK
+from attention_explorer.widgets.heat_map import picture as labels
 from attention_explorer.widgets.heat_map.heat_map import HeatMap
 from attention_explorer.widgets.heat_map.view import labelled
 from tests.explorer.drawn_text import text_of_ours

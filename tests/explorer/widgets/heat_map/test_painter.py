@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtCore import QSize
 from PySide6.QtGui import QFont, QFontMetricsF
 
-from attention_explorer.theme import LIGHT
+from attention_explorer.look.theme import LIGHT
 from attention_explorer.widgets.heat_map.frame import frame_for
 from attention_explorer.widgets.heat_map.painter import KEY_TITLE, MapPainter
 from attention_explorer.widgets.heat_map.view import MapView

@@ -9,7 +9,7 @@ from PySide6.QtGui import QColor
 
 from attention_explorer.widgets import cell_image
 from attention_explorer.widgets.heat_map.heat_map import HeatMap
-from attention_explorer.widgets.heat_map.tile_cache import Sight, TileCache, ancestor, composed, level_for
+from attention_explorer.widgets.heat_map.values import Sight, TileCache, ancestor, composed, level_for
 from attention_explorer.widgets.number_text import value_text
 from attention_models.protocol.values import TILE, Tile
 from tests.explorer.widgets.pictures import rendered

@@ -12,11 +12,11 @@ from PySide6.QtGui import QColor, QFontMetricsF
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
-from attention_explorer.theme import DARK, LIGHT
+from attention_explorer.look.theme import DARK, LIGHT
 from attention_explorer.widgets.number_text import value_text
 from attention_explorer.widgets.plot.figure import Axis, Counts, Figure, Note, Rule, Series
 from attention_explorer.widgets.plot.geometry import LEGEND_KEY, Geometry
-from attention_explorer.widgets.plot.labels import labels_of
+from attention_explorer.widgets.plot.paint import labels_of
 from attention_explorer.widgets.plot.plot import Plot
 from tests.explorer.widgets.pictures import rendered, rgb
 from tests.explorer.widgets.pointer import move_pointer

@@ -7,7 +7,7 @@ from PySide6.QtGui import QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 
-from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.panels.head.panel import HeadMapPanel
 from attention_explorer.window.audience.stage import area_of
 from attention_explorer.window.window import MainWindow
 from tests.explorer.real_window import panel_of, settle, wait_until

@@ -12,16 +12,16 @@ from PySide6.QtGui import QColor, QGuiApplication, QImage, QPaintEvent, QWheelEv
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
-from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.panels.head.panel import HeadMapPanel
 from attention_explorer.session.intents import SelectHead, Show
 from attention_explorer.session.state import Notice
-from attention_explorer.widgets.full_screen import fill_screen
-from attention_explorer.window.audience import toolbar
+from attention_explorer.widgets.screens import fill_screen
+from attention_explorer.window.audience import tools as toolbar
 from attention_explorer.window.audience.audience_window import AudienceWindow
 from attention_explorer.window.audience.marks import INK, placed
 from attention_explorer.window.audience.stage import area_of, parts_of
-from attention_explorer.window.code_sheet import QUIET
 from attention_explorer.window.lesson.guide import LessonGuide
+from attention_explorer.window.short_texts import QUIET
 from attention_explorer.window.window import MainWindow
 from attention_models.protocol.values import SiteRef
 from tests.explorer.lessons import BEGINNING

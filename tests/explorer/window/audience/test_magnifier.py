@@ -10,7 +10,7 @@ from PySide6.QtGui import QImage, QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
-from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.panels.head.panel import HeadMapPanel
 from attention_explorer.session.hover import NOTHING
 from attention_explorer.window.audience.audience_window import AudienceWindow
 from attention_explorer.window.audience.marks import lens_rect

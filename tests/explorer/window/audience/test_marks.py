@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtCore import QPointF, QRect, QRectF, QSize
 from PySide6.QtGui import QColor, QImage, QPainter
 
-from attention_explorer.theme import DARK, LIGHT, Theme, contrast
+from attention_explorer.look.theme import DARK, LIGHT, Theme, contrast
 from attention_explorer.window.audience.audience import other_screen
 from attention_explorer.window.audience.audience_window import fitted
 from attention_explorer.window.audience.marks import INK, Marks, dot_radius, paint, path_of, placed, share, spot_radius

@@ -18,9 +18,9 @@ from attention_explorer.session.figures import Figure
 from attention_explorer.session.hidden import EVERYTHING, HIDDEN_WITH, HIDES, Hide
 from attention_explorer.session.lesson_files import load
 from attention_explorer.session.lessons import Ask, Option, Step
-from attention_explorer.window.lesson.cover import Cover
+from attention_explorer.window.lesson.covers import Cover
 from attention_explorer.window.lesson.guide import LessonGuide
-from attention_explorer.window.lesson.option_button import AnswerList, OptionButton
+from attention_explorer.window.lesson.question import AnswerList, OptionButton
 from attention_explorer.window.window import MainWindow
 from attention_models.protocol.facts import KINDS
 from tests.explorer.real_window import back_to_start, key, opened_window, picture, settle, wait_until

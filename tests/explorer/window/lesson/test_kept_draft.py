@@ -12,7 +12,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMessageBox, QPushButton, QWidget
 
-from attention_explorer.autosaves import LESSON, autosave_folder, left_behind
+from attention_explorer.recovery.autosaves import LESSON, autosave_folder, left_behind
 from attention_explorer.session import kept_drafts, lesson_files
 from attention_explorer.session.lesson_drafts import Draft
 from attention_explorer.window.lesson.making import Making
@@ -172,7 +172,7 @@ def test_a_program_that_is_killed_leaves_it(tmp_path: Path) -> None:
     script.write_text(
         "import sys\n"
         "from pathlib import Path\n"
-        "from attention_explorer import autosaves\n"
+        "from attention_explorer.recovery import autosaves\n"
         "from attention_explorer.session import kept_drafts\n"
         "from attention_explorer.session.lesson_drafts import Draft, DraftStep\n"
         "path = autosaves.own_path(autosaves.LESSON)\n"

@@ -12,17 +12,17 @@ from PySide6.QtGui import QAction, QDropEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMessageBox, QPushButton, QWidget
 
-from attention_explorer.headless_lessons import checked
-from attention_explorer.panels.head_map.panel import HeadMapPanel
+from attention_explorer.cli.lessons import checked
+from attention_explorer.look.theme import DARK, LIGHT
+from attention_explorer.panels.head.panel import HeadMapPanel
 from attention_explorer.panels.registry import TITLES
 from attention_explorer.session import lesson_files
 from attention_explorer.session.intents import OpenCheckpoint
 from attention_explorer.session.lesson_drafts import LETTERS, is_of_step
+from attention_explorer.session.lesson_files import shipped_lessons
 from attention_explorer.session.lessons import OpenLesson
-from attention_explorer.session.shipped_lessons import shipped_lessons
-from attention_explorer.theme import DARK, LIGHT
+from attention_explorer.window.lesson.column import SideDock
 from attention_explorer.window.lesson.making import Making
-from attention_explorer.window.lesson.side_dock import SideDock
 from attention_explorer.window.window import MainWindow
 from attention_models.files.sample_pictures import title_of_picture
 from attention_models.protocol.facts import FactsView
@@ -365,7 +365,7 @@ def test_a_lesson_that_comes_along_is_changed_and_saved_as_ones_own(
     window: MainWindow, making: Making, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shipped = lesson_files.load(path)
-    monkeypatch.setattr("attention_explorer.widgets.asking.file_to_open", lambda *_: str(path))
+    monkeypatch.setattr("attention_explorer.widgets.dialogs.file_to_open", lambda *_: str(path))
     window.menus["edit_lesson"].trigger()
     wait_until(lambda: len(titles(making)) == len(shipped.lesson.step))
     assert making.draft.opened() == shipped

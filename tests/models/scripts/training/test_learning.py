@@ -14,8 +14,8 @@ from attention_models.engine.engine import Engine
 from attention_models.protocol.scripts import ScriptRequest, ScriptView
 from attention_models.protocol.training_messages import Asked, HeldOutPoint, TrainingPoint
 from attention_models.protocol.training_scripts import TrainingOnScreen
-from attention_models.scripts.training.data_lines import MOST_WRITTEN
 from attention_models.scripts.training.learning import learning_script
+from attention_models.scripts.training.lines import MOST_WRITTEN
 from attention_models.textbook.sentences import english_text
 from attention_models.textbook.tasks import TASKS
 from attention_models.training.common import Budget

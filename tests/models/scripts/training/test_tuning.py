@@ -16,7 +16,7 @@ from attention_models.opening.open import open_checkpoint
 from attention_models.protocol.scripts import ScriptRequest
 from attention_models.protocol.training_messages import AskedTuning, HeldOutPoint, TrainingPoint
 from attention_models.protocol.training_scripts import TuningOnScreen
-from attention_models.scripts.training.data_lines import MOST_WRITTEN
+from attention_models.scripts.training.lines import MOST_WRITTEN
 from attention_models.training.common import Budget
 from attention_models.training.finetuning import FineTuning, settings_of
 from attention_models.training.pairs_file import source_of

@@ -1,0 +1,1 @@
+"""The command line: its options, and what it does without a window."""

@@ -1,0 +1,1 @@
+"""How the window looks: themes, colour maps, sizes of text."""

@@ -1,0 +1,1 @@
+"""What outlives a program that was ended: autosaves, logs, reports of crashes, folders of trainings."""
