@@ -14,10 +14,11 @@ from PySide6.QtWidgets import QMessageBox, QWidget
 from attention_explorer.compute.background import Background
 from attention_explorer.session import session_check
 from attention_explorer.session.intents import OpenDocument, Show
-from attention_explorer.session.kept import ENDING, Extra, KeptState, Screen, SessionFile, States
+from attention_explorer.session.kept import ENDING, Extra, KeptState, Screen, SessionFile
 from attention_explorer.session.placed import Placed
 from attention_explorer.session.session_check import Checked
 from attention_explorer.session.state import Document, Notice, State
+from attention_explorer.session.states import States
 from attention_explorer.widgets import dialogs
 from attention_explorer.widgets.dialogs import Kind, ask_where_to_save, open_in_front
 from attention_explorer.widgets.token_text import isolated

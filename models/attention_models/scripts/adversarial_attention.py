@@ -121,13 +121,13 @@ def _by_a_wrapped_function(
 def _by_own_functions(script: Script, run: CurrentRun, view: AdversarialAttentionView) -> None:
     request = view.request
     script.uses(
-        "from attention_models.effects.batched_runs import Copies",
+        "from attention_models.effects.batched_runs import BatchedRuns",
         "from attention_models.effects.row_edits import Rows",
         "from attention_models.protocol.values import SiteRef",
     )
     script.section("the computation")
     call(script, "run", run, {}, result="trace")
-    copies = f"Copies.of(model, trace, text, {run.written!r})"
+    copies = f"BatchedRuns.of(model, trace, text, {run.written!r})"
     script.line(f"rows = Rows({copies}, {request.site!r}, {request.head}, {request.scope!r}, {view.position})")
     script.line("")
     script.line("def said_with(weights):\n    return rows.answers(weights[None])[0]  # (answers,) log-probabilities\n")

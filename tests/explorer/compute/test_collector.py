@@ -22,11 +22,11 @@ CYCLES = """
 import gc, os, sys, threading
 from PySide6.QtCore import QCoreApplication, QObject, QTimer
 from attention_explorer.compute.bridge import GarbageCollector
-from attention_explorer.compute.gui_queue import Turns
+from attention_explorer.compute.gui_queue import GuiQueue
 from attention_models.files import collecting
 
 app = QCoreApplication([])
-collector = GarbageCollector(Turns())
+collector = GarbageCollector(GuiQueue())
 if sys.argv[1] == "ours":
     collector.start()
 left = []
