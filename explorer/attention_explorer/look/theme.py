@@ -202,6 +202,8 @@ _STYLED = "attention_explorer_styled"
 
 def apply(app: QApplication, theme: Theme) -> None:
     """Give the whole application a theme. Painted widgets take theirs through their own `set_theme`."""
+    from attention_explorer.look.styling import put_off
+
     if not app.property(_STYLED):  # under a style sheet the style has no name of its own, and setting it takes a while
         app.setStyle("Fusion")  # native styles ignore half of a style sheet, each a different half
         app.setProperty(_STYLED, True)
@@ -209,6 +211,7 @@ def apply(app: QApplication, theme: Theme) -> None:
     if 0 < font.pointSizeF() < SMALLEST_FONT:
         font.setPointSizeF(SMALLEST_FONT)
         app.setFont(font)
+    put_off()
     app.setPalette(palette(theme))
     app.setStyleSheet("")  # of 2,000 widgets Qt replaces one sheet by another in four times as long
     app.setStyleSheet(stylesheet(theme, app.font().pointSizeF()))

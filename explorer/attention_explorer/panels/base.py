@@ -17,6 +17,7 @@ from PySide6.QtCore import QEvent, QPoint, QRect, Qt, QTimer, Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
 
+from attention_explorer.look.styling import style_when_shown
 from attention_explorer.look.theme import LIGHT, Theme
 from attention_explorer.panels.about import About
 from attention_explorer.panels.path import PathEnd, path_of
@@ -138,6 +139,7 @@ class Panel(QWidget):
         session.changed.connect(self._on_changed)
         session.live_changed.connect(self._on_live_changed)
         hover.changed.connect(self._on_hover)
+        style_when_shown(self)
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         """Guard what a subclass overrides of Qt: an exception that reaches Qt from there ends the program."""
